@@ -1,0 +1,1 @@
+//! What Stoker's tests stand on: a real Kubernetes, real git servers, an Ignition stand-in, faults.

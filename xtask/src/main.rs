@@ -1,0 +1,3 @@
+//! Every command that people and CI run on this repository.
+
+fn main() {}
