@@ -1,0 +1,181 @@
+//! The processes of a cluster: each with a log of its own, none of which outlives its starter.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Why a component did not come up.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The program could not be started at all.
+    #[error("failed to start {name}")]
+    Start {
+        /// The component.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A running one could not be killed.
+    #[error("failed to kill {name}")]
+    Kill {
+        /// The component.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is none of this name.
+    #[error("the cluster has no component {name:?}")]
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// It started and ended again.
+    #[error("{name} ended while the cluster came up; its log ends with:\n{log}")]
+    Died {
+        /// The component.
+        name: String,
+        /// The last lines of its log.
+        log: String,
+    },
+    /// It runs, but what was waited for did not happen.
+    #[error("{what} did not happen within {seconds} s; logs are in {}", directory.display())]
+    Late {
+        /// What was waited for.
+        what: String,
+        /// How long.
+        seconds: u64,
+        /// Where the logs are.
+        directory: PathBuf,
+    },
+}
+
+/// The running processes of one cluster, in the order of their start.
+#[derive(Debug)]
+pub(crate) struct Components {
+    directory: PathBuf,
+    running: Vec<Component>,
+}
+
+#[derive(Debug)]
+struct Component {
+    name: String,
+    command: Command,
+    child: Child,
+}
+
+impl Components {
+    /// Logs go to `<directory>/<name>.log`.
+    pub(crate) fn in_directory(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), running: Vec::new() }
+    }
+
+    /// Starts a component. It is killed when the calling *thread* ends, however that ends: call this
+    /// from a thread that lives as long as the cluster.
+    pub(crate) fn start(&mut self, name: &str, command: &Command) -> Result<(), Error> {
+        let failed = |source| Error::Start { name: name.to_owned(), source };
+        let log =
+            File::options().create(true).append(true).open(self.log_of(name)).map_err(failed)?;
+        let mut command = tied(command);
+        command
+            .current_dir(&self.directory)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().map_err(failed)?)
+            .stderr(log);
+        let child = command.spawn().map_err(failed)?;
+        self.running.push(Component { name: name.to_owned(), command, child });
+        Ok(())
+    }
+
+    /// Kills a component, which is expected to stay dead until [`Self::start_again`].
+    pub(crate) fn kill(&mut self, name: &str) -> Result<(), Error> {
+        let component = self.find(name)?;
+        component.child.kill().map_err(|source| Error::Kill { name: name.to_owned(), source })
+    }
+
+    /// Starts a component with the command that started it first.
+    pub(crate) fn start_again(&mut self, name: &str) -> Result<(), Error> {
+        let component = self.find(name)?;
+        component.child = component
+            .command
+            .spawn()
+            .map_err(|source| Error::Start { name: name.to_owned(), source })?;
+        Ok(())
+    }
+
+    /// The process id of a component, as this process sees it.
+    pub(crate) fn pid(&self, name: &str) -> Option<u32> {
+        self.running.iter().find(|component| component.name == name).map(|found| found.child.id())
+    }
+
+    fn find(&mut self, name: &str) -> Result<&mut Component, Error> {
+        self.running
+            .iter_mut()
+            .find(|component| component.name == name)
+            .ok_or_else(|| Error::Unknown { name: name.to_owned() })
+    }
+
+    /// Polls until `done`, giving up early when a component has ended.
+    pub(crate) fn wait_until(
+        &mut self,
+        what: &str,
+        limit: Duration,
+        mut done: impl FnMut() -> bool,
+    ) -> Result<(), Error> {
+        let started = Instant::now();
+        while !done() {
+            self.check()?;
+            if started.elapsed() > limit {
+                let (what, directory) = (what.to_owned(), self.directory.clone());
+                return Err(Error::Late { what, seconds: limit.as_secs(), directory });
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        let dead = self.running.iter_mut().find_map(|component| {
+            matches!(component.child.try_wait(), Ok(Some(_))).then(|| component.name.clone())
+        });
+        let Some(name) = dead else { return Ok(()) };
+        let text = fs::read_to_string(self.log_of(&name)).unwrap_or_default();
+        Err(Error::Died { name, log: last_lines(&text, 15) })
+    }
+
+    fn log_of(&self, name: &str) -> PathBuf {
+        self.directory.join(format!("{name}.log"))
+    }
+}
+
+impl Drop for Components {
+    /// In reverse, so that nothing complains about a server that went first.
+    fn drop(&mut self) {
+        for Component { child, .. } in self.running.iter_mut().rev() {
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}
+
+/// The same command, killed by the kernel when the thread that starts it ends. Setting the death
+/// signal needs code between fork and exec, which safe Rust can't run: setpriv does it for us.
+fn tied(command: &Command) -> Command {
+    let mut wrapped = Command::new("setpriv");
+    wrapped.args(["--pdeathsig", "KILL", "--"]).arg(command.get_program()).args(command.get_args());
+    for (key, value) in command.get_envs() {
+        match value {
+            Some(value) => wrapped.env(key, value),
+            None => wrapped.env_remove(key),
+        };
+    }
+    wrapped
+}
+
+/// The end of a log, for a message.
+pub(crate) fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}

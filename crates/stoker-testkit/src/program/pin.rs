@@ -1,0 +1,117 @@
+//! The versions that the test cluster is built from: Go modules of ours that hold nothing but pins.
+
+use sha2::{Digest, Sha256};
+
+use super::Program;
+
+/// One Go module under `tools/cluster/`, read at compile time.
+#[derive(Debug)]
+pub(super) struct Pin {
+    /// The directory below `tools/cluster/`.
+    pub(super) directory: &'static str,
+    /// The module whose version names the programs built from it.
+    module: &'static str,
+    go_mod: &'static str,
+    go_sum: &'static str,
+}
+
+macro_rules! pin {
+    ($directory:literal, $module:literal) => {
+        Pin {
+            directory: $directory,
+            module: $module,
+            go_mod: include_str!(concat!("../../../../tools/cluster/", $directory, "/go.mod")),
+            go_sum: include_str!(concat!("../../../../tools/cluster/", $directory, "/go.sum")),
+        }
+    };
+}
+
+static KUBERNETES: Pin = pin!("kubernetes", "k8s.io/kubernetes");
+static ETCD: Pin = pin!("etcd", "go.etcd.io/etcd/server/v3");
+static COREDNS: Pin = pin!("coredns", "github.com/coredns/coredns");
+
+/// The pin that a program is built from.
+pub(super) fn of(program: Program) -> &'static Pin {
+    match program {
+        Program::Etcd => &ETCD,
+        Program::CoreDns => &COREDNS,
+        _ => &KUBERNETES,
+    }
+}
+
+/// The package that `go build` is given.
+pub(super) fn package(program: Program) -> String {
+    match program {
+        Program::Etcd | Program::CoreDns => of(program).module.to_owned(),
+        _ => format!("k8s.io/kubernetes/cmd/{}", program.file_name()),
+    }
+}
+
+impl Pin {
+    /// The pinned version without its `v`.
+    pub(super) fn version(&self) -> &'static str {
+        let needle = format!("{} v", self.module);
+        self.go_mod
+            .lines()
+            .filter(|line| !line.contains("=>"))
+            .find_map(|line| line.trim().trim_start_matches("require ").strip_prefix(&needle))
+            .and_then(|rest| rest.split_whitespace().next())
+            .expect("a pin requires the module that it is for")
+    }
+
+    /// Changes whenever any version below it does.
+    pub(super) fn hash(&self) -> String {
+        let mut digest = Sha256::new();
+        digest.update(self.go_mod);
+        digest.update(self.go_sum);
+        digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Whether a program's own version text is of our minor version.
+    pub(super) fn accepts(&self, text: &str) -> bool {
+        let minor = self.version().splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
+        text.split(|c: char| !(c.is_ascii_digit() || c == '.'))
+            .any(|word| word.strip_prefix(&minor).is_some_and(|rest| rest.starts_with('.')))
+    }
+
+    /// Linker flags: without its version stamped in, Kubernetes calls itself v0.0.0 and version
+    /// checks between its parts go wrong.
+    pub(super) fn linker_flags(&self) -> String {
+        if self.directory != KUBERNETES.directory {
+            return "-s -w".to_owned();
+        }
+        let mut parts = self.version().split('.');
+        let (major, minor) = (parts.next().unwrap_or("1"), parts.next().unwrap_or("0"));
+        let stamp =
+            |name: &str, value: &str| format!(" -X k8s.io/component-base/version.{name}={value}");
+        ["-s -w".to_owned()]
+            .into_iter()
+            .chain([
+                stamp("gitVersion", &format!("v{}", self.version())),
+                stamp("gitMajor", major),
+                stamp("gitMinor", minor),
+                stamp("gitTreeState", "clean"),
+            ])
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pin_names_its_version() {
+        assert_eq!(KUBERNETES.version(), "1.34.4");
+        assert_eq!(ETCD.version(), "3.6.4");
+        assert_eq!(COREDNS.version(), "1.15.0");
+    }
+
+    #[test]
+    fn only_our_minor_version_is_accepted_from_path() {
+        assert!(KUBERNETES.accepts("Kubernetes v1.34.9"));
+        assert!(!KUBERNETES.accepts("Client Version: v1.32.4-dispatcher"));
+        assert!(!KUBERNETES.accepts("Kubernetes v1.3"));
+        assert!(ETCD.accepts("etcd Version: 3.6.1\nGit SHA: x\nGo Version: go1.23"));
+    }
+}
