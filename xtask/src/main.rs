@@ -1,3 +1,25 @@
 //! Every command that people and CI run on this repository.
 
-fn main() {}
+#![expect(clippy::print_stdout, reason = "what these commands print is for a terminal")]
+
+mod bench;
+mod check;
+mod cli;
+mod cluster;
+mod debian;
+mod e2e;
+mod generate;
+mod sizes;
+mod step;
+mod test;
+mod tool;
+
+fn main() -> std::process::ExitCode {
+    match cli::run() {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}

@@ -10,7 +10,9 @@ mod namespace;
 mod pki;
 mod user;
 
+use std::env;
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, BufRead as _, BufReader};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixStream;
@@ -20,9 +22,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
-use std::{env, hash};
 
-use hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use keeper::{Access, Greeting, Place};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
@@ -93,15 +93,13 @@ impl Kind {
         Program::CONTROL_PLANE.iter().chain(node).copied()
     }
 
-    /// One cluster per checkout and kind: two checkouts may disagree about the CRDs.
+    /// One cluster per checkout and kind, because two checkouts may disagree about the CRDs, and one
+    /// more for everyone who sets `STOKER_CLUSTER` to a name of their own.
     fn place(self) -> Place {
-        let checkout = BuildHasherDefault::<DefaultHasher>::default()
-            .hash_one(concat!(env!("CARGO_MANIFEST_DIR"), "cluster"));
-        self.place_at(&state::run().join(format!("{:08x}-{}", checkout as u32, self.name())))
-    }
-
-    fn place_at(self, directory: &Path) -> Place {
-        Place { directory: directory.to_owned(), lock: directory.with_extension("lock") }
+        let mut owner = DefaultHasher::new();
+        env!("CARGO_MANIFEST_DIR").hash(&mut owner);
+        env::var_os("STOKER_CLUSTER").hash(&mut owner);
+        Place::at(&state::run().join(format!("{:x}-{}", owner.finish(), self.name())))
     }
 
     /// Finds or builds everything that a cluster of this kind runs, so that starting it is quick.
@@ -219,7 +217,7 @@ fn join_or_start(kind: Kind, place: &Place) -> Result<UnixStream, Error> {
 fn start_keeper(kind: Kind, place: &Place) -> Result<(), Error> {
     let log = place.directory.join("keeper.log");
     let output = File::create(&log).map_err(state("create", &log))?;
-    let program = keeper_program();
+    let program = program();
     Command::new(&program)
         .arg("keep")
         .args((kind == Kind::Node).then_some("--node"))
@@ -235,7 +233,7 @@ fn start_keeper(kind: Kind, place: &Place) -> Result<(), Error> {
 
 /// `stoker-cluster` of the same build: beside this program, or one directory up for a test binary.
 /// Under cargo it is brought up to date first: testing another crate does not rebuild it.
-fn keeper_program() -> PathBuf {
+pub fn program() -> PathBuf {
     let own = env::current_exe().unwrap_or_default();
     if own.file_stem().is_some_and(|name| name == "stoker-cluster") {
         return own;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
+
+use crate::digest::sha256;
 
 /// Static, so that it runs without a single library beside it.
 const BUSYBOX: &str = "/bin/busybox";
@@ -99,7 +100,7 @@ impl Image {
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let layer = self.layer()?;
         let configuration = self.configuration(&layer).to_string();
-        let configuration_name = format!("{}.json", digest(configuration.as_bytes()));
+        let configuration_name = format!("{}.json", sha256(&[configuration.as_bytes()]));
         let manifest = json!([{
             "Config": configuration_name, "RepoTags": [self.name], "Layers": ["layer.tar"],
         }]);
@@ -151,7 +152,7 @@ impl Image {
                 "User": self.user, "Env": self.environment, "WorkingDir": "/",
                 "Entrypoint": self.entrypoint,
             },
-            "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{}", digest(layer))]},
+            "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{}", sha256(&[layer]))]},
         })
     }
 }
@@ -176,8 +177,4 @@ fn append<W: io::Write>(
 ) -> io::Result<()> {
     let mut header = header(tar::EntryType::Regular, bytes.len() as u64, mode);
     archive.append_data(&mut header, path, bytes)
-}
-
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -4,6 +4,7 @@
 //! the test process is killed.
 
 pub mod cluster;
+mod digest;
 pub mod image;
 pub mod node;
 pub mod program;

@@ -6,16 +6,18 @@
 
 pub(crate) mod inside;
 mod need;
+mod pod;
 mod relay;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 
 pub use inside::run as run_inside;
+pub use pod::Pod;
 
-use crate::cluster::{Cluster, Kind};
+use crate::cluster::{Cluster, Kind, Namespace};
 use crate::image::Image;
 use crate::skip;
 
@@ -65,6 +67,14 @@ impl Node {
         }
     }
 
+    /// The node of this test run where this machine can have one.
+    pub fn if_possible() -> Option<Self> {
+        need::unmet()
+            .is_none()
+            .then(|| Cluster::connect(Kind::Node).ok())?
+            .map(|cluster| Self { cluster })
+    }
+
     fn start() -> Result<Self, String> {
         need::unmet().map_or(Ok(()), Err)?;
         match Cluster::connect(Kind::Node) {
@@ -87,30 +97,9 @@ impl Node {
         succeed(&mut self.inside(&ctr));
     }
 
-    /// Waits until a pod is Ready, and returns how it ended if it never was.
-    pub fn wait_ready(&self, namespace: &str, pod: &str) {
-        let mut kubectl = self.cluster.kubectl();
-        kubectl.args(["wait", "--for=condition=Ready", "--timeout=60s", "--namespace", namespace]);
-        kubectl.arg(format!("pod/{pod}"));
-        let output = kubectl.output().expect("kubectl runs");
-        if !output.status.success() {
-            let mut describe = self.cluster.kubectl();
-            describe.args(["describe", "pod", "--namespace", namespace, pod]);
-            panic!("pod {pod} is not ready:\n{}", succeed(&mut describe));
-        }
-    }
-
-    /// Runs a command in a container and returns what it printed, with its exit status.
-    pub fn exec(&self, namespace: &str, pod: &str, container: &str, command: &[&str]) -> Output {
-        let mut kubectl = self.cluster.kubectl();
-        kubectl.args(["exec", "--namespace", namespace, pod, "--container", container, "--"]);
-        kubectl.args(command).output().expect("kubectl runs")
-    }
-
-    /// What a container has logged so far.
-    pub fn logs(&self, namespace: &str, pod: &str, container: &str) -> String {
-        let mut kubectl = self.cluster.kubectl();
-        succeed(kubectl.args(["logs", "--namespace", namespace, pod, "--container", container]))
+    /// A pod on this node.
+    pub fn pod<'a>(&self, namespace: &'a Namespace<'a>, name: &'a str) -> Pod<'a> {
+        Pod { namespace, name }
     }
 
     /// Kills a component with SIGKILL.

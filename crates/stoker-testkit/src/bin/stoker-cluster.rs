@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use stoker_testkit::cluster::{self, Cluster, Kind};
-use stoker_testkit::node;
+use stoker_testkit::node::{self, Node};
 
 #[derive(Parser)]
 #[command(about)]
@@ -28,6 +28,9 @@ enum Command {
         #[arg(long)]
         node: bool,
     },
+    /// Keep every kind of cluster that this machine can have until standard input ends
+    #[command(hide = true)]
+    Hold,
     /// Hold a cluster for whoever connects (started by tests)
     #[command(hide = true)]
     Keep {
@@ -48,9 +51,22 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Up { node } => up(kind(node)),
         Command::Prepare { node } => Ok(kind(node).prepare()?),
+        Command::Hold => hold(),
         Command::Keep { node, directory } => cluster::keep(kind(node), &directory),
         Command::Node { directory } => node::run_inside(&directory),
     }
+}
+
+/// What a test run holds on to between its binaries. A cluster that does not come up is not told
+/// here: the first test that asks for it says why.
+fn hold() -> anyhow::Result<()> {
+    let clusters = std::thread::spawn(|| {
+        let plane = Cluster::connect(Kind::ControlPlane).ok();
+        (plane, Node::if_possible())
+    });
+    io::copy(&mut io::stdin().lock(), &mut io::sink())?;
+    drop(clusters);
+    Ok(())
 }
 
 fn up(kind: Kind) -> anyhow::Result<()> {

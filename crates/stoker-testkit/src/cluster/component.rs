@@ -89,10 +89,15 @@ impl Components {
         Ok(())
     }
 
-    /// Kills a component, which is expected to stay dead until [`Self::start_again`].
+    /// Kills a component and returns when it is gone, its ports free for [`Self::start_again`].
     pub(crate) fn kill(&mut self, name: &str) -> Result<(), Error> {
-        let component = self.find(name)?;
-        component.child.kill().map_err(|source| Error::Kill { name: name.to_owned(), source })
+        let child = &mut self.find(name)?.child;
+        child.kill().map_err(|source| Error::Kill { name: name.to_owned(), source })?;
+        // An error means that someone else has reaped it, which is as good.
+        while matches!(child.try_wait(), Ok(None)) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
     }
 
     /// Starts a component with the command that started it first.

@@ -47,6 +47,7 @@ pub(crate) struct ControlPlane {
     pub(crate) kubeconfig: PathBuf,
     /// The authority behind all certificates.
     pub(crate) pki: Pki,
+    kubectl: PathBuf,
 }
 
 /// Where and how large a control plane is to be.
@@ -72,26 +73,18 @@ impl ControlPlane {
         pki.issue("apiserver", apiserver, &names).map_err(Error::Pki)?;
         let admin = Identity { user: "admin", group: Some("system:masters") };
         let kubeconfig = pki.kubeconfig("admin", admin, &server).map_err(Error::Pki)?;
-        let plane = Self { server, kubeconfig, pki };
-
-        plane.run(components, "etcd", &etcd(client, peer)?)?;
-        plane.run(components, "apiserver", &apiserver_command(&plane, layout, client, secure)?)?;
         let kubectl = program::locate(Program::Kubectl).map_err(Error::Program)?;
-        plane.wait(components, "API server readiness", &kubectl, &["get", "--raw", "/readyz"])?;
-        plane.run(components, "controller-manager", &controllers(&plane, layout)?)?;
-        let account = ["get", "serviceaccount", "default", "--namespace", "default"];
-        plane.wait(components, "the first service account", &kubectl, &account)?;
-        Ok(plane)
-    }
+        let plane = Self { server, kubeconfig, pki, kubectl };
 
-    /// Starts a component and says which one when it fails.
-    pub(crate) fn run(
-        &self,
-        components: &mut Components,
-        name: &str,
-        command: &Command,
-    ) -> Result<(), Error> {
-        components.start(name, command).map_err(Error::Component)
+        let mut start = |name, command| components.start(name, &command).map_err(Error::Component);
+        start("etcd", etcd(client, peer)?)?;
+        start("apiserver", apiserver_command(&plane, layout, client, secure)?)?;
+        plane.wait(components, "API server readiness", &["get", "--raw", "/readyz"])?;
+        let controllers = controllers(&plane, layout)?;
+        components.start("controller-manager", &controllers).map_err(Error::Component)?;
+        let account = ["get", "serviceaccount", "default", "--namespace", "default"];
+        plane.wait(components, "the first service account", &account)?;
+        Ok(plane)
     }
 
     /// Waits until a kubectl call succeeds.
@@ -99,11 +92,10 @@ impl ControlPlane {
         &self,
         components: &mut Components,
         what: &str,
-        kubectl: &Path,
         arguments: &[&str],
     ) -> Result<(), Error> {
         let succeeds = || {
-            let mut command = Command::new(kubectl);
+            let mut command = Command::new(&self.kubectl);
             command.arg("--kubeconfig").arg(&self.kubeconfig).args(arguments);
             command.output().is_ok_and(|output| output.status.success())
         };

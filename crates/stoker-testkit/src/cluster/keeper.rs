@@ -11,7 +11,7 @@
 //! either: its components carry a death signal, and a node lives in a process namespace of its own.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -59,6 +59,10 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    pub(crate) fn at(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), lock: directory.with_extension("lock") }
+    }
+
     pub(crate) fn socket(&self) -> PathBuf {
         self.directory.join("keeper.sock")
     }
@@ -74,7 +78,7 @@ type Shared = Arc<(Mutex<Clients>, Condvar)>;
 
 /// Brings a cluster up and keeps it until nobody needs it.
 pub fn keep(kind: Kind, directory: &Path) -> anyhow::Result<()> {
-    let place = kind.place_at(directory);
+    let place = Place::at(directory);
     let listener = UnixListener::bind(place.socket()).context("failed to listen for tests")?;
     let shared = Shared::default();
     let acceptor = Arc::clone(&shared);
@@ -143,7 +147,7 @@ fn greet_and_hold(mut stream: UnixStream, shared: &Shared) -> io::Result<()> {
     let greeting = serde_json::to_string(&guard.greeting)?;
     drop(guard);
     writeln!(stream, "{greeting}")?;
-    stream.read(&mut [0; 1])?; // returns when the other side is gone
+    io::copy(&mut stream, &mut io::sink())?; // returns when the other side is gone
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! A namespace per test, gone with the test.
 
-use std::process::Stdio;
+use std::io::Write as _;
+use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Cluster;
@@ -36,6 +37,32 @@ impl Namespace<'_> {
         let mut command = self.cluster.kubectl();
         command.args(["--namespace", &self.name]);
         command
+    }
+
+    /// Applies a manifest, as `kubectl apply -f -` does, and returns what it printed.
+    ///
+    /// # Panics
+    /// With the API server's words when it refuses.
+    pub fn apply(&self, manifest: &str) -> String {
+        let output = self.try_apply(manifest);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Applies a manifest that may be refused.
+    pub fn try_apply(&self, manifest: &str) -> Output {
+        let mut child = self
+            .kubectl()
+            .args(["apply", "--filename", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("kubectl was found when the cluster started");
+        let mut stdin = child.stdin.take().expect("it is piped");
+        stdin.write_all(manifest.as_bytes()).expect("kubectl reads to the end");
+        drop(stdin);
+        child.wait_with_output().expect("kubectl ends")
     }
 }
 

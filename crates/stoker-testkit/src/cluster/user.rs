@@ -18,7 +18,7 @@ pub struct User {
 }
 
 impl Cluster {
-    /// Makes a user with a client certificate, a Role and a RoleBinding.
+    /// Makes a user with a client certificate, a role and its binding.
     pub async fn user(&self, namespace: &Namespace<'_>, rules: Vec<PolicyRule>) -> User {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -57,9 +57,9 @@ impl User {
     }
 }
 
-async fn bind(client: &kube::Client, namespace: &str, user: &str, rules: Vec<PolicyRule>) {
+async fn bind(client: &kube::Client, namespace: &str, user: &str, allowed: Vec<PolicyRule>) {
     let metadata = || ObjectMeta { name: Some(user.to_owned()), ..ObjectMeta::default() };
-    let role = Role { metadata: metadata(), rules: Some(rules) };
+    let role = Role { metadata: metadata(), rules: Some(allowed) };
     let binding = RoleBinding {
         metadata: metadata(),
         role_ref: RoleRef {

@@ -80,9 +80,8 @@ pub fn run(directory: &Path) -> anyhow::Result<()> {
     kubelet::start_proxy(&mut components, directory, &plane)?;
     name_service::start(&mut components, directory, &plane)?;
     runtime::load_pause(&mut components, directory)?;
-    let kubectl = program::locate(Program::Kubectl)?;
     let ready = ["wait", "--for=condition=Ready", "node", NAME, "--timeout=1s"];
-    plane.wait(&mut components, "the node's readiness", &kubectl, &ready)?;
+    plane.wait(&mut components, "the node's readiness", &ready)?;
     announce(directory, &plane.server).context("failed to say that the node is ready")?;
     control::serve(directory, components).context("failed to serve requests")
 }

@@ -18,19 +18,19 @@ pub(super) fn serve(directory: &Path) -> io::Result<()> {
     let listener = UnixListener::bind(directory.join(SOCKET))?;
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            thread::spawn(move || connect_inside(stream));
+            thread::spawn(move || connect_inside(&stream));
         }
     });
     Ok(())
 }
 
-fn connect_inside(stream: UnixStream) -> io::Result<()> {
+fn connect_inside(stream: &UnixStream) -> io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut target = String::new();
     reader.read_line(&mut target)?;
     let inner = TcpStream::connect(target.trim())?;
     (&inner).write_all(reader.buffer())?; // what came along with the line
-    exchange(&inner, &stream)
+    exchange(&inner, stream)
 }
 
 /// Listens on a loopback port outside and passes each connection to `target` inside.

@@ -1,8 +1,7 @@
 //! The versions that the test cluster is built from: Go modules of ours that hold nothing but pins.
 
-use sha2::{Digest, Sha256};
-
 use super::Program;
+use crate::digest::sha256;
 
 /// One Go module under `tools/cluster/`, read at compile time.
 #[derive(Debug)]
@@ -61,10 +60,7 @@ impl Pin {
 
     /// Changes whenever any version below it does.
     pub(super) fn hash(&self) -> String {
-        let mut digest = Sha256::new();
-        digest.update(self.go_mod);
-        digest.update(self.go_sum);
-        digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+        sha256(&[self.go_mod.as_bytes(), self.go_sum.as_bytes()])[..12].to_owned()
     }
 
     /// Whether a program's own version text is of our minor version.

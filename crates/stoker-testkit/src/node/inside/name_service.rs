@@ -1,4 +1,4 @@
-//! Names inside the cluster: CoreDNS as a process on the node, behind the well-known address.
+//! Names inside the cluster: `CoreDNS` as a process on the node, behind the well-known address.
 
 use std::fs;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use crate::program::{self, Program};
 pub(super) const ADDRESS: &str = "10.96.0.10";
 const ACCOUNT: &str = "system:coredns";
 
-/// Starts CoreDNS and makes the Service that leads to it.
+/// Starts `CoreDNS` and makes the Service that leads to it.
 pub(super) fn start(
     components: &mut Components,
     directory: &Path,

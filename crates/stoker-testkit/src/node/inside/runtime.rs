@@ -41,7 +41,7 @@ pub(super) fn load_pause(components: &mut Components, directory: &Path) -> anyho
 }
 
 /// `restrict_oom_score_adj`: lowering the score needs a capability that machines without
-/// CAP_SYS_RESOURCE lack, and then every pod dies before its first process.
+/// `CAP_SYS_RESOURCE` lack, and then every pod dies before its first process.
 fn configuration(directory: &Path) -> String {
     let at = |name: &str| directory.join(name).display().to_string();
     format!(

@@ -1,0 +1,33 @@
+//! The ground that later suites stand on: pods really start, and nothing of them stays behind.
+
+#![expect(clippy::unwrap_used, reason = "a claim that can't go on has failed")]
+
+#[path = "01-native-sidecar-starts-first/claim.rs"]
+mod c01;
+#[path = "02-secret-readable-by-its-group-only/claim.rs"]
+mod c02;
+#[path = "03-service-and-name-answer/claim.rs"]
+mod c03;
+#[path = "04-kubelet-and-containerd-come-back/claim.rs"]
+mod c04;
+#[path = "05-nothing-survives-a-killed-run/claim.rs"]
+mod c05;
+
+use std::sync::Once;
+
+use stoker_testkit::image::Image;
+use stoker_testkit::node::Node;
+
+/// The image that these claims run: a shell and the usual small programs.
+const IMAGE: &str = "stoker.test/shell:1";
+
+/// The run's node with that image on it.
+fn node() -> Option<&'static Node> {
+    static LOADED: Once = Once::new();
+    let node = Node::or_skip()?;
+    LOADED.call_once(|| {
+        let shell = Image::named(IMAGE).with_busybox().expect("busybox is on this machine");
+        node.load(&shell.entrypoint(["/bin/sh", "-c"]));
+    });
+    Some(node)
+}

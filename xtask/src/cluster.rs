@@ -1,0 +1,61 @@
+//! A throwaway cluster: for a person, and for a test run to hold on to.
+
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Context as _;
+
+use crate::{debian, step};
+
+/// Flags of `cargo xtask cluster`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// With a real node (kubelet, containerd, DNS); needs root
+    #[arg(long)]
+    node: bool,
+}
+
+/// Starts a cluster, says how to reach it, and keeps it until Ctrl-C.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if arguments.node {
+        debian::install_missing()?;
+    }
+    let mut command = program("up");
+    command.args(arguments.node.then_some("--node"));
+    Err(command.exec()).context("failed to start the cluster")
+}
+
+/// Builds what a cluster consists of, as far as it is not there yet.
+pub(crate) fn prepare() -> anyhow::Result<()> {
+    step::shown(program("prepare").arg("--node"))
+}
+
+/// Keeps the run's clusters up between test binaries; they go when this value, or this process, does.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    child: Child,
+}
+
+impl Hold {
+    /// Starts to hold.
+    pub(crate) fn begin() -> anyhow::Result<Self> {
+        let mut command = program("hold");
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        Ok(Self { child: command.spawn().context("failed to start holding the cluster")? })
+    }
+}
+
+impl Drop for Hold {
+    /// The holder reads its standard input to the end, which is here.
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        self.child.wait().ok();
+    }
+}
+
+fn program(command: &str) -> Command {
+    let mut cargo = step::cargo();
+    cargo.args(["run", "--quiet", "--package", "stoker-testkit", "--bin", "stoker-cluster", "--"]);
+    cargo.arg(command);
+    cargo
+}

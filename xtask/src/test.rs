@@ -1,0 +1,175 @@
+//! All tests, with what they need brought along, and a summary that counts.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+
+use crate::{cluster, debian, step};
+
+/// Flags of `cargo xtask test`.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Arguments {
+    /// Run the full matrices instead of a sample
+    #[arg(long)]
+    long: bool,
+    /// Only tests of this package (repeatable)
+    #[arg(long, short)]
+    package: Vec<String>,
+    /// Only tests whose name contains this
+    filter: Option<String>,
+}
+
+/// What a run came to.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+}
+
+/// Runs the tests.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    debian::install_missing()?;
+    cluster::prepare()?;
+    step::quiet("build", cargo_test(arguments).arg("--no-run"))?;
+    let _clusters = arguments.package.is_empty().then(cluster::Hold::begin).transpose()?;
+    let skipped = SkipList::new();
+    let mut command = cargo_test(arguments);
+    command.env("STOKER_SKIPPED", &skipped.path);
+    if arguments.long {
+        command.env("STOKER_LONG", "1");
+    }
+    command.args(arguments.filter.as_slice());
+    let (tally, succeeded) = watch(&mut command)?;
+    let skipped = skipped.count();
+    let Tally { passed, failed } = tally;
+    // A skipped test returns early, so the harness counted it as passed.
+    println!("{} passed, {failed} failed, {skipped} skipped", passed.saturating_sub(skipped));
+    if !succeeded {
+        bail!("tests failed");
+    }
+    Ok(())
+}
+
+fn cargo_test(arguments: &Arguments) -> Command {
+    let mut command = step::cargo();
+    command.args(["test", "--no-fail-fast", "--color=never"]);
+    if arguments.package.is_empty() {
+        command.arg("--workspace");
+    }
+    command.args(arguments.package.iter().flat_map(|package| ["--package", package]));
+    command
+}
+
+/// Shows a line per test binary, and everything that a failing one said.
+fn watch(command: &mut Command) -> anyhow::Result<(Tally, bool)> {
+    let (reader, writer) = std::io::pipe().context("failed to make a pipe")?;
+    command.stdout(writer.try_clone()?).stderr(writer);
+    let mut child = command.spawn().context("failed to start cargo test")?;
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let (mut tally, mut binary, mut said) = (Tally::default(), String::new(), Vec::new());
+    for line in BufReader::new(reader).lines() {
+        let line = line?;
+        if let Some(name) = running(&line) {
+            binary = name;
+            said.clear();
+        } else if let Some((passed, failed)) = result(&line) {
+            tally = Tally { passed: tally.passed + passed, failed: tally.failed + failed };
+            conclude(&binary, (passed, failed), &said);
+            said.clear();
+        } else {
+            said.push(line);
+        }
+    }
+    let succeeded = child.wait()?.success();
+    if !succeeded && tally.failed == 0 {
+        eprintln!("{}", said.join("\n"));
+    }
+    Ok((tally, succeeded))
+}
+
+fn conclude(binary: &str, (passed, failed): (usize, usize), said: &[String]) {
+    if failed > 0 {
+        println!("{}", said.join("\n"));
+    } else {
+        for line in said.iter().filter(|line| line.starts_with("skipped: ")) {
+            println!("{line}");
+        }
+    }
+    if passed + failed > 0 {
+        println!("{binary:<48} {passed:>4} passed {failed:>3} failed");
+    }
+}
+
+/// `     Running tests/x.rs (target/debug/deps/x-0123)` → `x tests/x.rs`.
+fn running(line: &str) -> Option<String> {
+    if let Some(name) = line.trim_start().strip_prefix("Doc-tests ") {
+        return Some(format!("{name} (docs)"));
+    }
+    let (source, binary) = line.trim_start().strip_prefix("Running ")?.split_once(" (")?;
+    let file = binary.rsplit('/').next()?.trim_end_matches(')');
+    let name = file.rsplit_once('-').map_or(file, |(name, _)| name);
+    Some(format!("{name} {}", source.trim_start_matches("unittests ")))
+}
+
+/// `test result: ok. 3 passed; 0 failed; …` → `(3, 0)`.
+fn result(line: &str) -> Option<(usize, usize)> {
+    let mut words = line.strip_prefix("test result: ")?.split_whitespace();
+    let mut before = |unit: &str| {
+        let mut previous = None;
+        for word in words.by_ref() {
+            if word.trim_end_matches(';') == unit {
+                return previous;
+            }
+            previous = word.parse().ok();
+        }
+        None
+    };
+    Some((before("passed")?, before("failed")?))
+}
+
+/// The file that skipped tests write their names to.
+struct SkipList {
+    path: PathBuf,
+}
+
+impl SkipList {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("stoker-skipped-{}", std::process::id()));
+        fs::remove_file(&path).ok();
+        Self { path }
+    }
+
+    fn count(&self) -> usize {
+        fs::read_to_string(&self.path).map_or(0, |text| text.lines().count())
+    }
+}
+
+impl Drop for SkipList {
+    fn drop(&mut self) {
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_line_is_counted() {
+        let line =
+            "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
+        assert_eq!(result(line), Some((12, 3)));
+        assert_eq!(result("test nothing ... ok"), None);
+    }
+
+    #[test]
+    fn a_binary_is_named_by_package_and_source() {
+        let line = "     Running tests/node.rs (target/debug/deps/node-0a1b2c)";
+        assert_eq!(running(line).as_deref(), Some("node tests/node.rs"));
+        let line = "     Running unittests src/lib.rs (target/debug/deps/stoker_api-0a1b)";
+        assert_eq!(running(line).as_deref(), Some("stoker_api src/lib.rs"));
+    }
+}
