@@ -13,7 +13,8 @@ mod c04;
 #[path = "05-nothing-survives-a-killed-run/claim.rs"]
 mod c05;
 
-use std::sync::Once;
+use std::ops::Deref;
+use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use stoker_testkit::image::Image;
 use stoker_testkit::node::Node;
@@ -21,8 +22,35 @@ use stoker_testkit::node::Node;
 /// The image that these claims run: a shell and the usual small programs.
 const IMAGE: &str = "stoker.test/shell:1";
 
-/// The run's node with that image on it.
-fn node() -> Option<&'static Node> {
+/// Held for reading by claims that need a healthy node, for writing by the one that breaks it.
+static HEALTH: RwLock<()> = RwLock::new(());
+
+/// The run's node with that image on it, in good health while this value lives.
+struct Healthy {
+    node: &'static Node,
+    _guard: RwLockReadGuard<'static, ()>,
+}
+
+impl Deref for Healthy {
+    type Target = Node;
+
+    fn deref(&self) -> &Node {
+        self.node
+    }
+}
+
+fn node() -> Option<Healthy> {
+    let node = loaded()?;
+    Some(Healthy { node, _guard: HEALTH.read().unwrap_or_else(PoisonError::into_inner) })
+}
+
+/// The node for the claim that breaks it, alone.
+fn node_to_break() -> Option<(&'static Node, RwLockWriteGuard<'static, ()>)> {
+    let node = loaded()?;
+    Some((node, HEALTH.write().unwrap_or_else(PoisonError::into_inner)))
+}
+
+fn loaded() -> Option<&'static Node> {
     static LOADED: Once = Once::new();
     let node = Node::or_skip()?;
     LOADED.call_once(|| {

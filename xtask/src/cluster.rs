@@ -7,6 +7,9 @@ use anyhow::Context as _;
 
 use crate::{debian, step};
 
+/// The program that holds clusters.
+const PROGRAM: &str = "stoker-cluster";
+
 /// Flags of `cargo xtask cluster`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -20,14 +23,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.node {
         debian::install_missing()?;
     }
-    let mut command = program("up");
+    step::shown(step::cargo().args(["build", "--quiet", "--workspace", "--bin", PROGRAM]))?;
+    let mut command = program("up")?;
     command.args(arguments.node.then_some("--node"));
     Err(command.exec()).context("failed to start the cluster")
 }
 
 /// Builds what a cluster consists of, as far as it is not there yet.
 pub(crate) fn prepare() -> anyhow::Result<()> {
-    step::shown(program("prepare").arg("--node"))
+    step::shown(program("prepare")?.arg("--node"))
 }
 
 /// Keeps the run's clusters up between test binaries; they go when this value, or this process, does.
@@ -39,7 +43,7 @@ pub(crate) struct Hold {
 impl Hold {
     /// Starts to hold.
     pub(crate) fn begin() -> anyhow::Result<Self> {
-        let mut command = program("hold");
+        let mut command = program("hold")?;
         command.stdin(Stdio::piped()).stdout(Stdio::null());
         Ok(Self { child: command.spawn().context("failed to start holding the cluster")? })
     }
@@ -53,9 +57,10 @@ impl Drop for Hold {
     }
 }
 
-fn program(command: &str) -> Command {
-    let mut cargo = step::cargo();
-    cargo.args(["run", "--quiet", "--package", "stoker-testkit", "--bin", "stoker-cluster", "--"]);
-    cargo.arg(command);
-    cargo
+/// Cargo puts it beside this program.
+fn program(command: &str) -> anyhow::Result<Command> {
+    let own = std::env::current_exe().context("failed to find this program")?;
+    let mut program = Command::new(own.with_file_name(PROGRAM));
+    program.arg(command);
+    Ok(program)
 }

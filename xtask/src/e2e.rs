@@ -14,8 +14,10 @@ pub(crate) struct Arguments {
 /// Runs them in a throwaway cluster.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     debian::install_missing()?;
+    // The whole workspace, so that the package alone is not built with other features.
+    step::quiet("build", step::cargo().args(["test", "--no-run", "--workspace"]))?;
     cluster::prepare()?;
     let mut command = step::cargo();
-    command.args(["test", "--quiet", "--package", "stoker-e2e"]).args(&arguments.claim);
+    command.args(["test", "--quiet", "--workspace", "--test", "node"]).args(&arguments.claim);
     step::shown(&mut command).context("a claim does not hold")
 }

@@ -32,8 +32,8 @@ struct Tally {
 /// Runs the tests.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     debian::install_missing()?;
-    cluster::prepare()?;
     step::quiet("build", cargo_test(arguments).arg("--no-run"))?;
+    cluster::prepare()?;
     let _clusters = arguments.package.is_empty().then(cluster::Hold::begin).transpose()?;
     let skipped = SkipList::new();
     let mut command = cargo_test(arguments);

@@ -232,18 +232,15 @@ fn start_keeper(kind: Kind, place: &Place) -> Result<(), Error> {
 }
 
 /// `stoker-cluster` of the same build: beside this program, or one directory up for a test binary.
-/// Under cargo it is brought up to date first: testing another crate does not rebuild it.
+/// Testing the whole workspace builds it; when another package is tested alone it may be missing.
 pub fn program() -> PathBuf {
     let own = env::current_exe().unwrap_or_default();
-    if own.file_stem().is_some_and(|name| name == "stoker-cluster") {
-        return own;
-    }
-    if let Some(cargo) = env::var_os("CARGO") {
-        let arguments =
-            ["build", "--quiet", "--package", "stoker-testkit", "--bin", "stoker-cluster"];
-        Command::new(cargo).args(arguments).stdout(Stdio::null()).status().ok();
-    }
     let directory = own.parent().unwrap_or(Path::new("."));
     let built = if directory.ends_with("deps") { directory.parent() } else { Some(directory) };
-    built.unwrap_or(directory).join("stoker-cluster")
+    let program = built.unwrap_or(directory).join("stoker-cluster");
+    if let (false, Some(cargo)) = (program.is_file(), env::var_os("CARGO")) {
+        let arguments = ["build", "--quiet", "--workspace", "--bin", "stoker-cluster"];
+        Command::new(cargo).args(arguments).stdout(Stdio::null()).status().ok();
+    }
+    program
 }

@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 pub use inside::run as run_inside;
 pub use pod::Pod;
@@ -107,9 +108,20 @@ impl Node {
         self.request(&inside::Request::Kill(component.name()));
     }
 
-    /// Starts a killed component again.
+    /// Starts a killed component again. For containerd, returns when it answers: a kubelet that
+    /// starts before it gives up at once, and no service manager here tries again.
+    ///
+    /// # Panics
+    /// When it does not answer within half a minute.
     pub fn start_again(&self, component: Component) {
         self.request(&inside::Request::Start(component.name()));
+        if component == Component::Containerd {
+            let mut version = self.inside(ctr(self.cluster.directory()).arg("version"));
+            let answers = || version.output().is_ok_and(|output| output.status.success());
+            let tries = std::iter::repeat_with(answers).take(300);
+            let mut paced = tries.inspect(|_| std::thread::sleep(Duration::from_millis(100)));
+            assert!(paced.any(|answered| answered), "containerd does not answer");
+        }
     }
 
     /// The same command, run on the node's network and with its mounts.

@@ -14,7 +14,7 @@ spec:
 
 #[test]
 fn c04_pods_outlive_the_kubelet_and_containerd_and_new_ones_start_after_them() {
-    let Some(node) = super::node() else { return };
+    let Some((node, _alone)) = super::node_to_break() else { return };
     let namespace = node.cluster().namespace();
     namespace.apply(&POD.replace("NAME", "before"));
     let before = node.pod(&namespace, "before");
