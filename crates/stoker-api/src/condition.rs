@@ -1,0 +1,114 @@
+//! What a GatewaySync and its gateways can be in: condition types, reasons, events, states.
+
+mod event;
+mod reason;
+mod state;
+
+pub use event::EventReason;
+pub use reason::Reason;
+pub use state::{RefResolutionStatus, SyncStatus, Trigger};
+
+use crate::registry::{registry, registry_in_json};
+
+registry! {
+    /// A condition of a GatewaySync.
+    pub enum ConditionType {
+        /// Every condition below that applies is True for the current generation and the resolved
+        /// commit, on every gateway. Where it is False, the reason is that of the first that fails.
+        Ready = "Ready",
+        /// The wanted ref was found on the remote, and its commit is known.
+        RefResolved = "RefResolved",
+        /// Every profile is valid and was published to the agents.
+        ProfilesValid = "ProfilesValid",
+        /// Every gateway reports that it is synced at the resolved commit.
+        AllGatewaysSynced = "AllGatewaysSynced",
+        /// Every pod that asks for an agent has one.
+        SidecarInjected = "SidecarInjected",
+        /// The host key of the git server is verified. Only present where git uses SSH.
+        SshHostKeyVerification = "SSHHostKeyVerification",
+        /// Files on a gateway differ from what was synced. Only present while that is so.
+        DriftDetected = "DriftDetected",
+        /// A mass deletion waits for confirmation. Only present while that is so.
+        DeletionBlocked = "DeletionBlocked",
+        /// The controller is at work on the current generation. Only present while that is so.
+        Reconciling = "Reconciling",
+        /// The controller can't go on until someone changes something. Only present while that is so.
+        Stalled = "Stalled",
+    }
+}
+
+registry_in_json!(ConditionType);
+
+impl ConditionType {
+    /// Returns the reasons that this condition can give by itself.
+    pub const fn reasons(self) -> &'static [Reason] {
+        use Reason as R;
+        match self {
+            Self::Ready => &[R::AllSynced, R::GatewaysSyncing, R::SecretNotFound, R::Paused],
+            Self::RefResolved => &[
+                R::RefResolved,
+                R::RefResolutionFailed,
+                R::RefNotFound,
+                R::AuthenticationFailed,
+                R::RemoteUnreachable,
+                R::GithubAppExchangeFailed,
+                R::SecretNotFound,
+            ],
+            Self::ProfilesValid => &[R::ProfilesValid, R::ProfilesInvalid],
+            Self::AllGatewaysSynced => {
+                &[R::SyncSucceeded, R::SyncInProgress, R::GatewaysFailed, R::NoGatewaysDiscovered]
+            }
+            Self::SidecarInjected => &[R::SidecarPresent, R::SidecarMissing],
+            Self::SshHostKeyVerification => {
+                &[R::HostKeyVerificationEnabled, R::HostKeyVerificationDisabled]
+            }
+            Self::DriftDetected => &[R::FilesModified, R::Repaired],
+            Self::DeletionBlocked => &[R::ConfirmationRequired],
+            Self::Reconciling => &[R::Progressing],
+            Self::Stalled => &[R::ProfilesInvalid, R::SpecInvalid],
+        }
+    }
+
+    /// Says whether the condition is absent, rather than False, when it does not hold.
+    pub const fn is_present_only_while_true(self) -> bool {
+        matches!(
+            self,
+            Self::DriftDetected | Self::DeletionBlocked | Self::Reconciling | Self::Stalled
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_of_a_condition_belongs_to_one() {
+        let given: Vec<Reason> =
+            ConditionType::ALL.iter().flat_map(|condition| condition.reasons()).copied().collect();
+        let orphans: Vec<&Reason> = Reason::ALL
+            .iter()
+            .filter(|reason| !given.contains(reason) && !reason.is_of_a_gateway())
+            .collect();
+        assert_eq!(orphans, Vec::<&Reason>::new());
+    }
+
+    #[test]
+    fn names_go_through_json_unchanged() {
+        let json = serde_json::to_string(&ConditionType::SshHostKeyVerification).unwrap();
+        assert_eq!(json, "\"SSHHostKeyVerification\"");
+        let back: ConditionType = serde_json::from_str(&json).unwrap();
+        assert_eq!(back, ConditionType::SshHostKeyVerification);
+    }
+
+    #[test]
+    fn an_unknown_state_is_refused_with_those_that_exist() {
+        let error = serde_json::from_str::<RefResolutionStatus>("\"Lost\"").unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("\"Lost\" is none of NotResolved, Resolving, Resolved, Error"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! States of a gateway and of the ref.
+
+use crate::registry::{registry, registry_in_json};
+
+registry! {
+    /// Where a gateway stands.
+    pub enum SyncStatus {
+        /// Nothing was synced yet.
+        Pending = "Pending",
+        /// A sync is running.
+        Syncing = "Syncing",
+        /// The gateway has the announced commit, and its scans succeeded.
+        Synced = "Synced",
+        /// The gateway is in service on a last good state; the message says why.
+        Degraded = "Degraded",
+        /// The last sync failed; the message says why.
+        Error = "Error",
+        /// The pod has no agent.
+        MissingSidecar = "MissingSidecar",
+        /// Syncing is paused.
+        Paused = "Paused",
+        /// Changes were counted and not applied.
+        DryRun = "DryRun",
+    }
+}
+
+registry_in_json!(SyncStatus);
+
+registry! {
+    /// Where the resolution of the ref stands.
+    pub enum RefResolutionStatus {
+        /// Not tried yet.
+        NotResolved = "NotResolved",
+        /// The remote is being asked.
+        Resolving = "Resolving",
+        /// The commit is known.
+        Resolved = "Resolved",
+        /// The last attempt failed.
+        Error = "Error",
+    }
+}
+
+registry_in_json!(RefResolutionStatus);
+
+registry! {
+    /// What set off a sync.
+    pub enum Trigger {
+        /// A push event.
+        Webhook = "webhook",
+        /// The controller asked the remote and found a new commit.
+        Polling = "polling",
+        /// A person asked.
+        Manual = "manual",
+        /// The spec of the GatewaySync changed.
+        SpecChange = "specChange",
+        /// The profile changed.
+        ProfileChange = "profileChange",
+        /// A Secret changed.
+        SecretRotation = "secretRotation",
+        /// Files on the gateway had changed.
+        Drift = "drift",
+        /// The agent started.
+        Startup = "startup",
+    }
+}
+
+registry_in_json!(Trigger);

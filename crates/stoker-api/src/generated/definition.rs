@@ -1,0 +1,21 @@
+//! The CRDs as YAML.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+use crate::crd;
+
+const HEADER: &str = "# Generated, do not edit: cargo xtask generate\n";
+
+/// Returns the CRDs as files for `charts/stoker-operator/crds/`: name and content.
+pub fn crd_yaml() -> Vec<(&'static str, String)> {
+    vec![
+        ("stoker.io_gatewaysyncs.yaml", yaml(&crd::gateway_sync())),
+        ("stoker.io_syncprofiles.yaml", yaml(&crd::sync_profile())),
+    ]
+}
+
+fn yaml(definition: &CustomResourceDefinition) -> String {
+    let body = serde_saphyr::to_string(definition)
+        .expect("a definition has string keys only, so it serialises");
+    format!("{HEADER}{body}")
+}

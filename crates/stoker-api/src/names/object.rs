@@ -1,0 +1,40 @@
+//! Names of objects that Stoker writes, and which status object a pod reports to.
+
+use sha2::{Digest, Sha256};
+
+use crate::limit;
+
+/// How the names of status ConfigMaps begin.
+pub const STATUS_PREFIX: &str = "stoker-status-";
+
+/// Returns the name of the ConfigMap by which the controller tells agents what to apply.
+pub fn metadata_config_map(cr_name: &str) -> String {
+    format!("stoker-metadata-{cr_name}")
+}
+
+/// Returns the name of the status ConfigMap with this shard number.
+pub fn status_config_map(cr_name: &str, shard: u8) -> String {
+    format!("{STATUS_PREFIX}{cr_name}-{shard}")
+}
+
+/// Returns the name of the Secret that carries GitHub App tokens to agents.
+pub fn github_token_secret(cr_name: &str) -> String {
+    format!("stoker-github-token-{cr_name}")
+}
+
+/// Returns how many status ConfigMaps a GatewaySync with this many pods has.
+pub fn status_shards(pods: usize) -> u8 {
+    if pods <= limit::UNSHARDED_PODS { 1 } else { SHARDS }
+}
+
+/// Returns the shard that a pod reports to: the first byte of SHA-256(pod name), modulo `shards`.
+///
+/// Controller and agent each compute it; a metadata without shards counts as one with one.
+pub fn status_shard(pod_name: &str, shards: u8) -> u8 {
+    Sha256::digest(pod_name)[0] % shards.max(1)
+}
+
+const SHARDS: u8 = {
+    assert!(limit::SHARDS <= 256, "one byte of the hash chooses the shard");
+    limit::SHARDS as u8
+};

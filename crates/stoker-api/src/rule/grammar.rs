@@ -1,0 +1,17 @@
+//! Pieces of regular expressions (RE2) that several rules share.
+
+/// A host: a name, an IPv4 address, or an IPv6 address in brackets.
+pub(super) const HOST: &str = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*)";
+
+/// A port, where there is one.
+pub(super) const PORT: &str = r"(:[0-9]{1,5})?";
+
+/// A user name of ssh; it can't be taken for an option.
+pub(super) const USER: &str = r"[A-Za-z0-9_][A-Za-z0-9._~+-]*";
+
+/// What Go reads as a duration, within bounds that can't overflow.
+pub(super) const INTERVAL: &str = r"^(0|([0-9]{1,5}(\.[0-9]{1,9})?(ms|h|m|s))+)$";
+
+/// A range of versions.
+pub(super) const SEMVER: &str =
+    r"^semver:[A-Za-z0-9<>=^~*.+, |-]*[0-9*xX][A-Za-z0-9<>=^~*.+, |-]*$";
