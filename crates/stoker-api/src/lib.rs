@@ -13,7 +13,7 @@
 //! | [`chain`] | the one printer of errors |
 //!
 //! With the feature `generate`, `generated` turns all of this into the CRD files and the reference
-//! pages.
+//! pages. With `validate`, `validation` judges a manifest as the API server would.
 
 pub mod chain;
 pub mod condition;
@@ -28,6 +28,8 @@ mod registry;
 mod rule;
 mod schema;
 pub mod syncprofile;
+#[cfg(feature = "validate")]
+pub mod validation;
 pub mod word;
 
 pub use gatewaysync::GatewaySync;

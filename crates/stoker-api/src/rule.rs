@@ -188,8 +188,17 @@ pub(crate) fn destination() -> Value {
     ])
 }
 
+/// Cheaper than the rules for mappings: there may be 32,768 patches, so one rule may read the text
+/// once. Whether brackets are closed is left to the webhook.
 pub(crate) fn patch_file() -> Value {
-    rules([below_root("patches.file"), closed_glob("patches.file")])
+    let [_, _, escape] = closed_glob("patches.file");
+    rules([
+        rule(
+            "!self.startsWith('/') && !self.startsWith('-') && !self.startsWith('../') && !self.contains('/../')",
+            "patches.file must be a relative path below the mapping's destination: no leading \"/\" or \"-\", no \"..\"",
+        ),
+        escape,
+    ])
 }
 
 fn below_root(field: &str) -> (String, String) {
@@ -213,15 +222,28 @@ fn balanced(field: &str) -> (String, String) {
     )
 }
 
-fn closed_glob(field: &str) -> (String, String) {
-    (
-        r"!self.matches(r'\\$|\[[^\]]*$') || self.contains('\\\\')".to_owned(),
-        format!("{field} holds a glob that is not closed"),
-    )
+/// What a glob must close. Escapes and classes hide brackets, so then the webhook has the last word.
+fn closed_glob(field: &str) -> [(String, String); 3] {
+    let closed = |open: char, close: char, unless: &str| {
+        (
+            format!("{unless} || self.lastIndexOf('{open}') <= self.lastIndexOf('{close}')"),
+            format!("{field} holds a glob with a \"{open}\" that is never closed: add \"{close}\""),
+        )
+    };
+    let escape = (
+        r"!self.endsWith('\\') || self.endsWith('\\\\')".to_owned(),
+        format!(r#"{field} holds a glob that ends with "\", which escapes nothing: remove it"#),
+    );
+    [
+        closed('[', ']', r"self.contains('\\')"),
+        closed('{', '}', r"self.contains('\\') || self.contains('[')"),
+        escape,
+    ]
 }
 
 pub(crate) fn glob() -> Value {
-    rules([closed_glob("excludePatterns")])
+    let [class, braces, escape] = closed_glob("excludePatterns");
+    rules([printable("excludePatterns"), class, braces, escape])
 }
 
 pub(crate) fn var_keys() -> Value {
@@ -242,6 +264,20 @@ pub(crate) fn profile_names() -> Value {
             "the names in sync.profiles have at most 63 letters, digits, \"-\", \"_\" and \".\", and begin and end with a letter or a digit: rename the profile",
         ),
     ])
+}
+
+pub(crate) fn mappings() -> Value {
+    rules([rule(
+        "self.size() > 0",
+        "mappings is empty: add a mapping, such as {source: projects, destination: projects}",
+    )])
+}
+
+pub(crate) fn percent(field: &str) -> Value {
+    rules([(
+        "self >= 0 && self <= 100".to_owned(),
+        format!("{field} is a percentage: set 0 to 100"),
+    )])
 }
 
 pub(crate) fn patch_set() -> Value {

@@ -33,8 +33,11 @@ pub struct Sync {
 pub struct Profile {
     /// The mappings from the repository to the gateway's data directory, applied in order; where two
     /// write the same file, the later one wins.
-    #[schemars(length(min = 1, max = limit::MAPPINGS))]
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(length(max = limit::MAPPINGS))]
+    #[schemars(extend(
+        "x-kubernetes-list-type" = "atomic",
+        "x-kubernetes-validations" = rule::mappings()
+    ))]
     pub mappings: Vec<Mapping>,
 
     /// What this profile says otherwise than the defaults.
@@ -90,7 +93,7 @@ pub struct Overrides {
     /// asks for confirmation. Fewer than 50 deleted files never ask. The default is 50; 100 never
     /// asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 100))]
+    #[schemars(extend("x-kubernetes-validations" = rule::percent("maxDeletePercent")))]
     pub max_delete_percent: Option<i32>,
 
     /// Counts and reports changes without applying them. The default is false.
