@@ -57,9 +57,7 @@ fn strip(schema: &mut Value) {
     let Some(keywords) = schema.as_object_mut() else { return };
     keywords.remove("nullable");
     keywords.remove("title");
-    if keywords.get("default").is_some_and(Value::is_null) {
-        keywords.remove("default");
-    }
+    keywords.remove("default");
     if let Some(Value::Array(names)) = keywords.get_mut("enum") {
         names.retain(|name| !name.is_null());
     }

@@ -58,6 +58,8 @@ amounts! {
     REPORT_PATHS = 20, "paths listed in one report";
     /// Bytes of a report's message.
     REPORT_MESSAGE_BYTES = 1024, "bytes of the message of one report";
+    /// Bytes of one project or path in a report.
+    REPORT_NAME_BYTES = 256, "bytes of one project or path in a report";
     /// Bytes of a report as a whole.
     REPORT_BYTES = 8192, "bytes of one report";
     /// Bytes of everything in a metadata ConfigMap.

@@ -17,11 +17,15 @@ pub fn list<T: Into<String>>(items: impl IntoIterator<Item = T>, limit: usize) -
     kept
 }
 
-/// Returns the text, cut to at most `limit` bytes; where something is left out, its end says so.
+/// Returns the text without control characters, cut to at most `limit` bytes; where something is
+/// left out, its end says so.
+///
+/// A control character would become six bytes in JSON, and mischief on a terminal.
 pub fn text(text: &str, limit: usize) -> String {
     const ELLIPSIS: &str = "…";
+    let text = text.replace(char::is_control, " ");
     if text.len() <= limit {
-        return text.to_owned();
+        return text;
     }
     let cut = text.floor_char_boundary(limit.saturating_sub(ELLIPSIS.len()));
     let mark = if limit < ELLIPSIS.len() { "" } else { ELLIPSIS };

@@ -176,16 +176,29 @@ impl Report {
         }
     }
 
-    /// Builds the value for the ConfigMap, with texts and lists cut to size.
+    /// Builds the value for the ConfigMap, with texts and lists cut until it fits.
     pub fn to_value(&self) -> String {
+        let mut share = limit::REPORT_PROJECTS;
+        loop {
+            let value = serde_json::to_string(&self.cut(share))
+                .expect("a report has string keys only, so it serialises");
+            if value.len() <= limit::REPORT_BYTES || share == 0 {
+                return value;
+            }
+            share /= 2;
+        }
+    }
+
+    fn cut(&self, share: usize) -> Self {
         let mut report = self.clone();
         report.message = cap::text(&report.message, limit::REPORT_MESSAGE_BYTES);
         report.scan_result = cap::text(&report.scan_result, limit::REPORT_MESSAGE_BYTES);
-        report.projects_synced = short_list(&report.projects_synced, limit::REPORT_PROJECTS);
+        report.agent_version = cap::text(&report.agent_version, limit::REPORT_NAME_BYTES);
+        report.projects_synced = names(&report.projects_synced, share);
         if let Some(drift) = &mut report.drift {
-            drift.paths = short_list(&drift.paths, limit::REPORT_PATHS);
+            drift.paths = names(&drift.paths, share.min(limit::REPORT_PATHS));
         }
-        serde_json::to_string(&report).expect("a report has string keys only, so it serialises")
+        report
     }
 
     /// Parses a value of the ConfigMap. Its writer may be hostile: it can only speak for itself.
@@ -206,10 +219,8 @@ impl Report {
     }
 }
 
-/// A list of names, cut to size in both directions: few names, and none of them long.
-fn short_list(names: &[String], limit: usize) -> Vec<String> {
-    let names = cap::list(names.iter().cloned(), limit);
-    names.iter().map(|name| cap::text(name, limit::REPORT_BYTES / 4 / (limit + 1))).collect()
+fn names(names: &[String], limit: usize) -> Vec<String> {
+    cap::list(names.iter().map(|name| cap::text(name, limit::REPORT_NAME_BYTES)), limit)
 }
 
 /// Reads a word that a newer agent may have and this program may not know: then it is none.

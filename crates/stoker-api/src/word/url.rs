@@ -235,16 +235,16 @@ fn check_port(port: &str) -> Result<(), UrlError> {
 }
 
 impl SafeUrl {
-    /// Takes any text; what stands before `@`, after `?` or `#`, and control characters are left out.
+    /// Takes any text; what stands before the last `@`, after `?` or `#`, and control characters are
+    /// left out.
     pub fn redact(text: &str) -> Self {
-        let text = text.split(['?', '#']).next().unwrap_or_default();
-        let kept = match text.rsplit_once('@') {
-            Some((before, after)) => {
-                let scheme = before.split_once("://").map_or("", |(scheme, _)| scheme);
-                let separator = if scheme.is_empty() { "" } else { "://" };
-                format!("{scheme}{separator}[redacted]@{after}")
-            }
-            None => text.to_owned(),
+        // The `@` comes first: a password may hold `?` and `#`.
+        let (credentials, rest) = text.rsplit_once('@').map_or((None, text), |(c, r)| (Some(c), r));
+        let rest = rest.split(['?', '#']).next().unwrap_or_default();
+        let kept = match credentials.map(split_scheme) {
+            Some(Some((scheme, _))) => format!("{scheme}://[redacted]@{rest}"),
+            Some(None) => format!("[redacted]@{rest}"),
+            None => rest.to_owned(),
         };
         Self(kept.chars().filter(|c| !c.is_control()).take(limit::URL).collect())
     }
