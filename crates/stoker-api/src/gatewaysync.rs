@@ -4,6 +4,8 @@
 //! plain strings here, so that one wrong value can't keep the controller from reading the rest;
 //! `stoker-core` turns them into words. What the schema and its rules refuse is in `rule.rs`.
 
+#![expect(clippy::duplicated_attributes, reason = "columns of one table look alike")]
+
 mod agent;
 mod gateway;
 mod git;

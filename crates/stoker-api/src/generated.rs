@@ -4,5 +4,11 @@
 //! they are stale.
 
 mod definition;
+mod fields;
+mod reference;
 
 pub use definition::crd_yaml;
+pub use reference::reference_pages;
+
+#[cfg(test)]
+mod tests;

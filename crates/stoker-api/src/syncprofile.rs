@@ -1,5 +1,7 @@
 //! The SyncProfile resource: one profile as an object of its own.
 
+#![expect(clippy::duplicated_attributes, reason = "columns of one table look alike")]
+
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
 //! Ten good manifests and many bad ones, judged offline; the cluster tests apply the same files.
 #![expect(clippy::disallowed_methods, reason = "reads the manifests from the disk")]
+#![expect(clippy::unwrap_used, reason = "all of this file is test code")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

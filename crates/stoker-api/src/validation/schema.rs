@@ -37,14 +37,14 @@ impl Walk {
             Value::Array(items) => self.array(schema, items, field),
             Value::String(text) => self.text(schema, text, field),
             Value::Number(number) => {
-                self.number(schema, number.as_i64().unwrap_or_default(), field)
+                self.number(schema, number.as_i64().unwrap_or_default(), field);
             }
             Value::Bool(_) | Value::Null => {}
         }
     }
 
     fn object(&mut self, schema: &Value, object: &Map<String, Value>, field: &str) {
-        self.bound(schema, "Properties", object.len(), field);
+        self.bound(field, object.len(), &limits(schema, "Properties", "entries"));
         for name in schema["required"].as_array().into_iter().flatten() {
             let name = name.as_str().unwrap_or_default();
             if !object.contains_key(name) {
@@ -68,14 +68,14 @@ impl Walk {
     }
 
     fn array(&mut self, schema: &Value, items: &[Value], field: &str) {
-        self.bound(schema, "Items", items.len(), field);
+        self.bound(field, items.len(), &limits(schema, "Items", "items"));
         for (index, item) in items.iter().enumerate() {
             self.value(&schema["items"], item, &format!("{field}[{index}]"));
         }
     }
 
     fn text(&mut self, schema: &Value, text: &str, field: &str) {
-        self.bound(schema, "Length", text.chars().count(), field);
+        self.bound(field, text.chars().count(), &limits(schema, "Length", "characters"));
         if let Some(names) = schema["enum"].as_array()
             && !names.iter().any(|name| name == text)
         {
@@ -96,21 +96,27 @@ impl Walk {
         }
     }
 
-    fn bound(&mut self, schema: &Value, what: &str, size: usize, field: &str) {
-        let limit = |keyword: &str| schema[format!("{keyword}{what}")].as_u64();
+    fn bound(&mut self, field: &str, size: usize, limits: &Limits) {
+        let Limits { least, most, noun } = limits;
         let size = size as u64;
-        let noun = match what {
-            "Length" => "characters",
-            "Items" => "items",
-            _ => "entries",
-        };
-        if let Some(least) = limit("min").filter(|least| size < *least) {
+        if let Some(least) = least.filter(|least| size < *least) {
             self.refuse(field, format!("must have at least {least} {noun}"));
         }
-        if let Some(most) = limit("max").filter(|most| size > *most) {
+        if let Some(most) = most.filter(|most| size > *most) {
             self.refuse(field, format!("must have at most {most} {noun}, this has {size}"));
         }
     }
+}
+
+struct Limits {
+    least: Option<u64>,
+    most: Option<u64>,
+    noun: &'static str,
+}
+
+fn limits(schema: &Value, what: &str, noun: &'static str) -> Limits {
+    let limit = |keyword: &str| schema[format!("{keyword}{what}")].as_u64();
+    Limits { least: limit("min"), most: limit("max"), noun }
 }
 
 fn unknown(schema: &Value, name: &str) -> String {

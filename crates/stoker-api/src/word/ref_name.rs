@@ -108,7 +108,7 @@ fn check_name(text: &str) -> Result<(), RefNameError> {
         component.is_empty()
             || component.starts_with('.')
             || component.ends_with('.')
-            || component.ends_with(".lock")
+            || component.strip_suffix(".lock").is_some()
     };
     let alone = (text == "@").then_some("@");
     match alone.or_else(|| text.split('/').find(refused)) {

@@ -62,6 +62,7 @@ impl RelPath {
     }
 
     /// Returns `other` below this path.
+    #[must_use]
     pub fn join(&self, other: &Self) -> Self {
         match (self.is_root(), other.is_root()) {
             (true, _) => other.clone(),

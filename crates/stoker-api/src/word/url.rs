@@ -125,6 +125,7 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
     text.split_once("://").filter(|(scheme, _)| scheme.chars().all(allowed))
 }
 
+#[derive(Clone, Copy)]
 enum Path {
     Required,
     Optional,

@@ -17,22 +17,22 @@ const CASES: u32 = 600;
 
 #[test]
 fn on_refs() {
-    agree(rule::git_ref(), limit::REF, |text| RefName::parse(text).is_ok());
+    agree(&rule::git_ref(), limit::REF, |text| RefName::parse(text).is_ok());
 }
 
 #[test]
 fn on_repository_urls() {
-    agree(rule::repo_url(), limit::URL, |text| RepoUrl::parse(text).is_ok());
+    agree(&rule::repo_url(), limit::URL, |text| RepoUrl::parse(text).is_ok());
 }
 
 #[test]
 fn on_service_urls() {
-    agree(rule::http_url("proxy"), limit::URL, |text| HttpUrl::parse(text).is_ok());
+    agree(&rule::http_url("proxy"), limit::URL, |text| HttpUrl::parse(text).is_ok());
 }
 
 #[test]
 fn on_intervals() {
-    agree(rule::interval("interval"), limit::INTERVAL, |text| {
+    agree(&rule::interval("interval"), limit::INTERVAL, |text| {
         Interval::parse_repeating(text).is_ok()
     });
 }
@@ -40,18 +40,18 @@ fn on_intervals() {
 #[test]
 fn on_paths() {
     let accepts = |text: &str| RelPath::parse(text).is_ok() && balanced(text);
-    agree(rule::path("source"), limit::PATH, accepts);
+    agree(&rule::path("source"), limit::PATH, accepts);
 }
 
 #[test]
 fn on_names_of_variables_and_profiles() {
-    keys_agree(rule::var_keys(), is_identifier);
-    keys_agree(rule::profile_names(), |text| ProfileName::parse(text).is_ok());
+    keys_agree(&rule::var_keys(), is_identifier);
+    keys_agree(&rule::profile_names(), |text| ProfileName::parse(text).is_ok());
 }
 
 #[test]
 fn on_globs_the_rules_refuse_nothing_that_is_closed() {
-    let schema = schema_of(rule::glob());
+    let schema = schema_of(&rule::glob());
     run(|text| {
         if !accepts(&schema, &json!(text)) && !text.is_empty() {
             prop_assert!(glob::check(text).is_err(), "{:?}", text);
@@ -65,7 +65,7 @@ fn balanced(text: &str) -> bool {
     text.split("{{").count() == text.split("}}").count()
 }
 
-fn agree(rules: Value, limit: usize, parses: impl Fn(&str) -> bool) {
+fn agree(rules: &Value, limit: usize, parses: impl Fn(&str) -> bool) {
     let schema = schema_of(rules);
     run(|text| {
         // The schema bounds the length before it asks the rules.
@@ -76,7 +76,7 @@ fn agree(rules: Value, limit: usize, parses: impl Fn(&str) -> bool) {
     });
 }
 
-fn keys_agree(rules: Value, parses: impl Fn(&str) -> bool) {
+fn keys_agree(rules: &Value, parses: impl Fn(&str) -> bool) {
     let schema = compile_schema(&json!({
         "type": "object",
         "additionalProperties": { "type": "string" },
@@ -89,7 +89,7 @@ fn keys_agree(rules: Value, parses: impl Fn(&str) -> bool) {
     });
 }
 
-fn schema_of(rules: Value) -> CompiledSchema {
+fn schema_of(rules: &Value) -> CompiledSchema {
     compile_schema(&json!({ "type": "string", "x-kubernetes-validations": rules }))
 }
 

@@ -160,8 +160,16 @@ proptest! {
         let json = serde_json::to_string(&text).unwrap();
         prop_assert_eq!(serde_json::from_str::<RefName>(&json).ok(), RefName::parse(&text).ok());
         prop_assert_eq!(serde_json::from_str::<Interval>(&json).ok(), Interval::parse(&text).ok());
-        let _: (Result<_, _>, Result<_, _>) = (Commit::parse(&text), ProfileName::parse(&text));
-        let _: (Result<_, _>, Result<_, _>) = (template::check(&text), glob::check(&text));
+        prop_assert_eq!(serde_json::from_str::<RelPath>(&json).ok(), RelPath::parse(&text).ok());
+        prop_assert_eq!(serde_json::from_str::<RepoUrl>(&json).ok(), RepoUrl::parse(&text).ok());
+        prop_assert_eq!(serde_json::from_str::<Commit>(&json).ok(), Commit::parse(&text).ok());
+    }
+
+    #[test]
+    fn a_glob_that_is_closed_stays_so_inside_a_directory(text in text()) {
+        if glob::check(&text).is_ok() {
+            prop_assert_eq!(glob::check(&format!("**/{text}")), Ok(()));
+        }
     }
 
     #[test]
