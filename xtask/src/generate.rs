@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail};
+use stoker_api::generated;
 
 use crate::step;
 
@@ -38,8 +39,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Every generated file, by its path in the repository.
 fn files() -> Vec<(PathBuf, String)> {
-    Vec::new()
+    let below = |directory: &'static str| {
+        move |(name, text): (&str, String)| (PathBuf::from(directory).join(name), text)
+    };
+    let crds = generated::crd_yaml().into_iter().map(below("charts/stoker-operator/crds"));
+    let pages = generated::reference_pages().into_iter().map(below("docs/src/reference"));
+    crds.chain(pages).collect()
 }
 
 fn is_current(path: &PathBuf, text: &str) -> bool {
