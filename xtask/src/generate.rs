@@ -45,7 +45,7 @@ fn files() -> Vec<(PathBuf, String)> {
         move |(name, text): (&str, String)| (PathBuf::from(directory).join(name), text)
     };
     let crds = generated::crd_yaml().into_iter().map(below("charts/stoker-operator/crds"));
-    let pages = generated::reference_pages().into_iter().map(below("docs/src/reference"));
+    let pages = generated::reference_pages().into_iter().map(below("docs/reference"));
     crds.chain(pages).collect()
 }
 

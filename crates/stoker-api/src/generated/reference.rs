@@ -12,7 +12,7 @@ use crate::names::{Annotation, Label, Port, SecretKey};
 
 const HEADER: &str = "<!-- Generated, do not edit: cargo xtask generate -->\n\n";
 
-/// Returns the pages for `docs/src/reference/`: name and content.
+/// Returns the pages for `docs/reference/`: name and content.
 pub fn reference_pages() -> Vec<(&'static str, String)> {
     let pages = [
         ("gatewaysync.md", fields::page(&crd::gateway_sync())),
