@@ -1,0 +1,299 @@
+//! The matcher: all positions a pattern can be in, carried over the path as bits.
+//!
+//! One pass over the path and a handful of word operations per character, whatever the pattern:
+//! there is nothing to backtrack into, so no pattern is slow.
+
+/// One element of a pattern without braces.
+#[derive(Clone, Debug)]
+pub(super) enum Token {
+    /// This character.
+    Char(char),
+    /// Any one character but the slash.
+    Any,
+    /// One character of a set, never the slash.
+    Class(Class),
+    /// Any run of characters within a segment.
+    Star,
+    /// `**/`: any number of whole segments, each with its slash.
+    Segments,
+    /// `**` at the very end: whatever is left.
+    Rest,
+}
+
+/// The characters between brackets.
+#[derive(Clone, Debug)]
+pub(super) struct Class {
+    pub(super) negated: bool,
+    pub(super) ranges: Vec<(char, char)>,
+}
+
+/// One alternative of a pattern; nearly all fit one machine word.
+#[derive(Clone, Debug)]
+pub(super) enum Program {
+    Small(Box<Machine<1>>),
+    Large(Box<Machine<9>>),
+}
+
+/// A set of token positions; position `tokens.len()` means that everything was matched.
+type Bits<const W: usize> = [u64; W];
+
+/// A pattern as masks over its positions.
+#[derive(Clone, Debug)]
+pub(super) struct Machine<const W: usize> {
+    tokens: Vec<Token>,
+    /// For each ASCII character, the single-character tokens that accept it.
+    ascii: Vec<Bits<W>>,
+    star: Bits<W>,
+    segments: Bits<W>,
+    rest: Bits<W>,
+    /// Positions from which the end of the path is a match.
+    ends: Bits<W>,
+}
+
+/// Where a match can stand after some characters.
+#[derive(Clone, Copy)]
+struct States<const W: usize> {
+    /// Tokens that would take the next character.
+    next: Bits<W>,
+    /// Stars and their like that have begun and may take more.
+    inside: Bits<W>,
+}
+
+/// A character of a path, or a byte that is part of none.
+#[derive(Clone, Copy, PartialEq)]
+enum Symbol {
+    Char(char),
+    Byte,
+}
+
+impl Token {
+    fn accepts(&self, symbol: Symbol) -> bool {
+        match (self, symbol) {
+            (Self::Char(wanted), Symbol::Char(char)) => *wanted == char,
+            (Self::Any, symbol) => symbol != Symbol::Char('/'),
+            (Self::Class(class), Symbol::Char(char)) => char != '/' && class.accepts(char),
+            (Self::Class(class), Symbol::Byte) => class.negated,
+            (Self::Char(_), Symbol::Byte) | (Self::Star | Self::Segments | Self::Rest, _) => false,
+        }
+    }
+}
+
+impl Class {
+    fn accepts(&self, char: char) -> bool {
+        self.ranges.iter().any(|(low, high)| (*low..=*high).contains(&char)) != self.negated
+    }
+}
+
+impl Program {
+    pub(super) fn new(tokens: Vec<Token>) -> Self {
+        if tokens.len() < 64 {
+            Self::Small(Box::new(Machine::new(tokens)))
+        } else {
+            Self::Large(Box::new(Machine::new(tokens)))
+        }
+    }
+
+    pub(super) fn matches(&self, path: &[u8]) -> bool {
+        match self {
+            Self::Small(machine) => machine.matches(path),
+            Self::Large(machine) => machine.matches(path),
+        }
+    }
+
+    pub(super) fn may_match_below(&self, directory: &[u8]) -> bool {
+        match self {
+            Self::Small(machine) => machine.may_match_below(directory),
+            Self::Large(machine) => machine.may_match_below(directory),
+        }
+    }
+
+    pub(super) fn matches_all_below(&self, directory: &[u8]) -> bool {
+        match self {
+            Self::Small(machine) => machine.matches_all_below(directory),
+            Self::Large(machine) => machine.matches_all_below(directory),
+        }
+    }
+
+    pub(super) fn matches_ancestor(&self, path: &[u8]) -> bool {
+        match self {
+            Self::Small(machine) => machine.matches_ancestor(path),
+            Self::Large(machine) => machine.matches_ancestor(path),
+        }
+    }
+}
+
+impl<const W: usize> Machine<W> {
+    fn new(tokens: Vec<Token>) -> Self {
+        let mask = |wanted: &dyn Fn(&Token) -> bool| {
+            let mut bits = [0; W];
+            for at in (0..tokens.len()).filter(|at| wanted(&tokens[*at])) {
+                insert(&mut bits, at);
+            }
+            bits
+        };
+        let ascii = (0..=127_u8)
+            .map(|byte| mask(&|token| token.accepts(Symbol::Char(char::from(byte)))))
+            .collect();
+        let star = mask(&|token| matches!(token, Token::Star));
+        let segments = mask(&|token| matches!(token, Token::Segments));
+        let rest = mask(&|token| matches!(token, Token::Rest));
+        let mut ends = [0; W];
+        for at in (0..=tokens.len()).filter(|at| may_be_empty(&tokens[*at..])) {
+            insert(&mut ends, at);
+        }
+        Self { tokens, ascii, star, segments, rest, ends }
+    }
+
+    fn matches(&self, path: &[u8]) -> bool {
+        self.run(path).is_some_and(|states| self.accepts(&states))
+    }
+
+    fn may_match_below(&self, directory: &[u8]) -> bool {
+        // What has matched in full already can take nothing more.
+        self.enter(directory).is_some_and(|mut states| {
+            remove(&mut states.next, self.tokens.len());
+            !is_empty(&states.next) || !is_empty(&states.inside)
+        })
+    }
+
+    fn matches_all_below(&self, directory: &[u8]) -> bool {
+        self.enter(directory).is_some_and(|states| {
+            let states = self.closed(states);
+            !is_empty(&and(&states.inside, &self.rest))
+        })
+    }
+
+    fn matches_ancestor(&self, path: &[u8]) -> bool {
+        let mut states = Self::start();
+        for (at, symbol) in symbols(path).enumerate() {
+            if symbol == Symbol::Char('/') && at > 0 && self.accepts(&states) {
+                return true;
+            }
+            states = self.step(states, symbol);
+            if states.is_dead() {
+                return false;
+            }
+        }
+        false
+    }
+
+    fn start() -> States<W> {
+        let mut next = [0; W];
+        insert(&mut next, 0);
+        States { next, inside: [0; W] }
+    }
+
+    /// Reads the path; nothing means that no position was left on the way.
+    fn run(&self, path: &[u8]) -> Option<States<W>> {
+        symbols(path).try_fold(Self::start(), |states, symbol| {
+            let states = self.step(states, symbol);
+            (!states.is_dead()).then_some(states)
+        })
+    }
+
+    /// Reads the directory and the slash that stands before everything below it.
+    fn enter(&self, directory: &[u8]) -> Option<States<W>> {
+        let states = self.run(directory)?;
+        if directory.is_empty() {
+            return Some(states);
+        }
+        Some(self.step(states, Symbol::Char('/')))
+    }
+
+    fn accepts(&self, states: &States<W>) -> bool {
+        !is_empty(&and(&states.next, &self.ends)) || !is_empty(&and(&states.inside, &self.rest))
+    }
+
+    /// Lets stars begin, and be skipped.
+    ///
+    /// Only done when a character follows: at the end of a path `ends` decides, because there
+    /// `**/*` must not shrink to nothing.
+    fn closed(&self, states: States<W>) -> States<W> {
+        let skippable = or(&self.star, &self.segments);
+        let mut next = states.next;
+        loop {
+            let more = or(&next, &shifted(&and(&next, &skippable)));
+            if more == next {
+                break;
+            }
+            next = more;
+        }
+        let inside = or(&states.inside, &and(&next, &or(&skippable, &self.rest)));
+        States { next, inside }
+    }
+
+    fn step(&self, states: States<W>, symbol: Symbol) -> States<W> {
+        let states = self.closed(states);
+        let taken = and(&states.next, &self.accepting(symbol));
+        let across = or(&self.segments, &self.rest);
+        let (finished, inside) = if symbol == Symbol::Char('/') {
+            (and(&states.inside, &self.segments), and(&states.inside, &across))
+        } else {
+            (and(&states.inside, &self.star), states.inside)
+        };
+        States { next: shifted(&or(&taken, &finished)), inside }
+    }
+
+    fn accepting(&self, symbol: Symbol) -> Bits<W> {
+        if let Symbol::Char(char) = symbol
+            && let Some(bits) = self.ascii.get(char as usize)
+        {
+            return *bits;
+        }
+        let mut bits = [0; W];
+        for at in (0..self.tokens.len()).filter(|at| self.tokens[*at].accepts(symbol)) {
+            insert(&mut bits, at);
+        }
+        bits
+    }
+}
+
+impl<const W: usize> States<W> {
+    fn is_dead(&self) -> bool {
+        is_empty(&self.next) && is_empty(&self.inside)
+    }
+}
+
+/// The endings that the end of a path satisfies: `a/**` and `a/**/` match `a`.
+fn may_be_empty(tail: &[Token]) -> bool {
+    matches!(
+        tail,
+        [] | [Token::Star | Token::Rest | Token::Segments]
+            | [Token::Char('/'), Token::Rest | Token::Segments]
+    )
+}
+
+fn symbols(path: &[u8]) -> impl Iterator<Item = Symbol> {
+    path.utf8_chunks().flat_map(|chunk| {
+        let bytes = chunk.invalid().iter().map(|_| Symbol::Byte);
+        chunk.valid().chars().map(Symbol::Char).chain(bytes)
+    })
+}
+
+fn insert<const W: usize>(bits: &mut Bits<W>, at: usize) {
+    bits[at / 64] |= 1 << (at % 64);
+}
+
+fn remove<const W: usize>(bits: &mut Bits<W>, at: usize) {
+    bits[at / 64] &= !(1 << (at % 64));
+}
+
+fn is_empty<const W: usize>(bits: &Bits<W>) -> bool {
+    bits.iter().all(|word| *word == 0)
+}
+
+fn and<const W: usize>(left: &Bits<W>, right: &Bits<W>) -> Bits<W> {
+    std::array::from_fn(|word| left[word] & right[word])
+}
+
+fn or<const W: usize>(left: &Bits<W>, right: &Bits<W>) -> Bits<W> {
+    std::array::from_fn(|word| left[word] | right[word])
+}
+
+/// Moves every position one further.
+fn shifted<const W: usize>(bits: &Bits<W>) -> Bits<W> {
+    std::array::from_fn(|word| {
+        let carry = if word == 0 { 0 } else { bits[word - 1] >> 63 };
+        bits[word] << 1 | carry
+    })
+}
