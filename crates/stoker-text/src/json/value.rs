@@ -1,0 +1,38 @@
+//! The value that a patch sets.
+
+use super::{scan, text};
+
+/// A value as it will stand in the document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchValue {
+    json: String,
+    depth: usize,
+}
+
+impl PatchValue {
+    /// Reads a value: a JSON literal is itself, digit for digit; everything else is a string.
+    ///
+    /// Blanks around a literal are not part of it. `"7"` in quotes is the string 7.
+    pub fn parse(value: &str) -> Self {
+        let literal = value.trim_matches([' ', '\t', '\r', '\n']);
+        if scan::validate(literal.as_bytes()).is_ok() && !literal.starts_with('\u{feff}') {
+            return Self { json: literal.to_owned(), depth: scan::depth(literal) };
+        }
+        Self::string(value)
+    }
+
+    /// Returns a string, whatever it looks like.
+    pub fn string(value: &str) -> Self {
+        Self { json: text::quoted(value), depth: 0 }
+    }
+
+    /// Returns the value as JSON.
+    pub fn as_json(&self) -> &str {
+        &self.json
+    }
+
+    /// Returns how many objects and lists are nested in the value.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+}
