@@ -106,7 +106,6 @@ fn class(inside: &str) -> Class {
     while let Some(char) = chars.next() {
         let bound = low.take();
         if let ('-', Some(low), true) = (char, bound, chars.peek().is_some()) {
-            ranges.pop();
             let high = unescaped(chars.next(), &mut chars);
             ranges.push((low, high.unwrap_or(low)));
             continue;

@@ -63,7 +63,7 @@ pub(super) fn quoted(text: &str, quote: char, ascii: bool) -> String {
             '\t' => quoted.push_str("\\t"),
             '\x0b' => quoted.push_str("\\v"),
             ' '..='~' => quoted.push(char),
-            '\0'..=' ' | '\x7f' => {
+            '\0'..='\x1f' | '\x7f' => {
                 push_formatted(&mut quoted, format_args!("\\x{:02x}", char as u32))
             }
             char if !ascii && is_printable(char) => quoted.push(char),

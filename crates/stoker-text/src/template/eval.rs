@@ -113,17 +113,15 @@ impl<'a> Run<'a> {
     fn range(&mut self, branch: &'a Branch, dot: &Value<'a>) -> Result<Flow, TemplateError> {
         let position = branch.pipeline.position;
         let collection = self.pipeline(&branch.pipeline, dot)?;
-        if !collection.is_true() && !matches!(collection, Value::Bool(_) | Value::Float(_)) {
-            return self.block(&branch.otherwise, dot);
-        }
         match collection {
-            Value::Int(count) if branch.pipeline.variables.len() < 2 => {
-                if count < 0 {
-                    return self.block(&branch.otherwise, dot);
-                }
+            Value::Int(_) if branch.pipeline.variables.len() > 1 => {
+                Err(position.error("a range over a number has one variable, not two"))
+            }
+            Value::Int(..=0) | Value::List([]) | Value::Nil => self.block(&branch.otherwise, dot),
+            Value::Map(map) if map.is_empty() => self.block(&branch.otherwise, dot),
+            Value::Int(count) => {
                 self.rounds(branch, (0..count).map(|at| (Value::Int(at), Value::Int(at))))
             }
-            Value::Int(_) => Err(position.error("a range over a number has one variable, not two")),
             Value::List(list) => {
                 let items = list.iter().map(|text| Value::Text(Text::Borrowed(text)));
                 self.rounds(branch, (0..).map(Value::Int).zip(items))

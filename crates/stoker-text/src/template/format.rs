@@ -53,7 +53,7 @@ pub(super) fn plain(value: &Value<'_>, verb: char, spec: &Spec) -> Result<String
 impl Formatter<'_, '_> {
     fn directive(&mut self) -> Result<(), String> {
         let mut spec = self.flags();
-        let mut named = self.number_of_value()?;
+        let named = self.number_of_value()?;
         if self.take('*') {
             self.star_width(&mut spec)?;
         } else {
@@ -63,7 +63,7 @@ impl Formatter<'_, '_> {
             }
         }
         if self.take('.') {
-            named = self.number_of_value()? || named;
+            self.number_of_value()?;
             if self.take('*') {
                 self.star_precision(&mut spec)?;
             } else {

@@ -216,12 +216,8 @@ fn general(size: f64, precision: Option<usize>) -> String {
     let power: i32 = power.parse().unwrap_or(0);
     let mantissa = trimmed(mantissa);
     let significant = mantissa.bytes().filter(u8::is_ascii_digit).count();
-    let wide = match digits {
-        // Without a precision Go turns to exponents from 21 digits on.
-        None => 21,
-        Some(most) => most.max(significant),
-    };
-    if power < -4 || power >= i32::try_from(wide).unwrap_or(i32::MAX) {
+    let wide = digits.map_or(Ok(6), i32::try_from).unwrap_or(i32::MAX);
+    if power < -4 || power >= wide {
         return exponent(&format!("{mantissa}e{power}"));
     }
     let decimals = i32::try_from(significant).unwrap_or(i32::MAX) - 1 - power;
