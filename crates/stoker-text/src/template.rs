@@ -11,6 +11,7 @@
 mod command;
 mod compare;
 mod context;
+mod cursor;
 mod error;
 mod escape;
 mod eval;

@@ -1,5 +1,7 @@
 //! Templates against vectors made with Go's `text/template` and `missingkey=error`.
 
+#![expect(clippy::unwrap_used, reason = "a vector that can't be read fails the test")]
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;

@@ -28,14 +28,13 @@ pub(super) fn alternatives(pattern: &str) -> Result<Vec<String>, Fault> {
         if steps > 2 * MAX_EXPANDED {
             return Err((0, GlobFault::TooManyAlternatives));
         }
-        match first_group(&text)? {
-            Some(group) => open.extend(choices(&text, &group)),
-            None => {
-                let length = text.len() + 1;
-                if finished.insert(text) {
-                    size += length;
-                }
-            }
+        if let Some(group) = first_group(&text)? {
+            open.extend(choices(&text, &group));
+            continue;
+        }
+        let length = text.len() + 1;
+        if finished.insert(text) {
+            size += length;
         }
         if size > MAX_EXPANDED {
             return Err((0, GlobFault::TooManyAlternatives));

@@ -3,6 +3,8 @@
 //! One pass over the path and a handful of word operations per character, whatever the pattern:
 //! there is nothing to backtrack into, so no pattern is slow.
 
+use super::bits::{Bits, and, insert, is_empty, or, remove, shifted};
+
 /// One element of a pattern without braces.
 #[derive(Clone, Debug)]
 pub(super) enum Token {
@@ -33,9 +35,6 @@ pub(super) enum Program {
     Small(Box<Machine<1>>),
     Large(Box<Machine<9>>),
 }
-
-/// A set of token positions; position `tokens.len()` means that everything was matched.
-type Bits<const W: usize> = [u64; W];
 
 /// A pattern as masks over its positions.
 #[derive(Clone, Debug)]
@@ -267,33 +266,5 @@ fn symbols(path: &[u8]) -> impl Iterator<Item = Symbol> {
     path.utf8_chunks().flat_map(|chunk| {
         let bytes = chunk.invalid().iter().map(|_| Symbol::Byte);
         chunk.valid().chars().map(Symbol::Char).chain(bytes)
-    })
-}
-
-fn insert<const W: usize>(bits: &mut Bits<W>, at: usize) {
-    bits[at / 64] |= 1 << (at % 64);
-}
-
-fn remove<const W: usize>(bits: &mut Bits<W>, at: usize) {
-    bits[at / 64] &= !(1 << (at % 64));
-}
-
-fn is_empty<const W: usize>(bits: &Bits<W>) -> bool {
-    bits.iter().all(|word| *word == 0)
-}
-
-fn and<const W: usize>(left: &Bits<W>, right: &Bits<W>) -> Bits<W> {
-    std::array::from_fn(|word| left[word] & right[word])
-}
-
-fn or<const W: usize>(left: &Bits<W>, right: &Bits<W>) -> Bits<W> {
-    std::array::from_fn(|word| left[word] | right[word])
-}
-
-/// Moves every position one further.
-fn shifted<const W: usize>(bits: &Bits<W>) -> Bits<W> {
-    std::array::from_fn(|word| {
-        let carry = if word == 0 { 0 } else { bits[word - 1] >> 63 };
-        bits[word] << 1 | carry
     })
 }

@@ -104,11 +104,11 @@ proptest! {
 
     #[test]
     fn whatever_is_excluded_below_is_excluded(pattern in patterns(), dir in paths(), below in paths()) {
-        if let Ok(excludes) = Excludes::parse([pattern.as_str(), "x/"]) {
-            if excludes.excludes_all_below(dir.as_bytes()) {
-                let path = format!("{dir}/{below}");
-                prop_assert!(excludes.excludes(path.as_bytes()));
-            }
+        if let Ok(excludes) = Excludes::parse([pattern.as_str(), "x/"])
+            && excludes.excludes_all_below(dir.as_bytes())
+        {
+            let path = format!("{dir}/{below}");
+            prop_assert!(excludes.excludes(path.as_bytes()));
         }
     }
 

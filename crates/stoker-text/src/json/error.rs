@@ -97,7 +97,7 @@ impl JsonError {
     pub(super) fn at(document: &[u8], offset: usize, fault: JsonFault) -> Self {
         let before = document.get(..offset).unwrap_or(document);
         let before = before.strip_prefix(super::scan::BOM).unwrap_or(before);
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let line = before.split(|byte| *byte == b'\n').count();
         let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let tail = String::from_utf8_lossy(before.get(start..).unwrap_or_default());
         Self::Invalid { line, column: 1 + tail.chars().count(), fault }

@@ -13,7 +13,12 @@ pub(super) fn quoted(text: &str) -> String {
             '\t' => quoted.push_str("\\t"),
             '\x08' => quoted.push_str("\\b"),
             '\x0c' => quoted.push_str("\\f"),
-            '\0'..=' ' if char != ' ' => quoted.push_str(&format!("\\u{:04x}", u32::from(char))),
+            '\0'..='\x1f' => {
+                let [high, low] = [u32::from(char) / 16, u32::from(char) % 16];
+                let digits = [high, low].map(|digit| char::from_digit(digit, 16).unwrap_or('0'));
+                quoted.push_str("\\u00");
+                quoted.extend(digits);
+            }
             other => quoted.push(other),
         }
     }

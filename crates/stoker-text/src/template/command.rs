@@ -1,10 +1,18 @@
 //! Commands and operands to values.
 
 use super::TemplateError;
+use super::error::Position;
 use super::eval::Run;
 use super::function::Function;
 use super::tree::{Command, Operand, Term};
 use super::value::{Text, Value};
+
+/// The arguments of a function.
+enum Arguments<'a> {
+    /// One of them settles the result.
+    Decided(Value<'a>),
+    All(Vec<Value<'a>>),
+}
 
 impl<'a> Run<'a> {
     /// Evaluates a command; `piped` is the value from the left of the `|`.
@@ -16,7 +24,13 @@ impl<'a> Run<'a> {
     ) -> Result<Value<'a>, TemplateError> {
         let Command { first, arguments } = command;
         if let Term::Function(function) = first.term {
-            let value = self.call_function(function, command, dot, piped)?;
+            let value = match self.arguments(function, command, dot)? {
+                Arguments::Decided(value) => value,
+                Arguments::All(mut values) => {
+                    values.extend(piped);
+                    self.call_function(function, &values, first.position)?
+                }
+            };
             return self.fields(value, first);
         }
         if piped.is_some() || !arguments.is_empty() {
@@ -29,30 +43,34 @@ impl<'a> Run<'a> {
         self.operand(first, dot)
     }
 
-    fn call_function(
+    fn arguments(
         &mut self,
         function: Function,
         command: &'a Command,
         dot: &Value<'a>,
-        piped: Option<Value<'a>>,
-    ) -> Result<Value<'a>, TemplateError> {
-        let position = command.first.position;
-        self.step(position)?;
+    ) -> Result<Arguments<'a>, TemplateError> {
         let mut values = Vec::with_capacity(command.arguments.len() + 1);
         for argument in &command.arguments {
             let value = self.operand(argument, dot)?;
             // `and` and `or` know their answer before the last argument, and must not go on.
             if function.is_decided_by(&value) {
-                return Ok(value);
+                return Ok(Arguments::Decided(value));
             }
             values.push(value);
         }
-        values.extend(piped);
-        let size = values.iter().map(size).sum();
-        self.spend(size, position)?;
-        let value =
-            function.call(&values, self.text_limit()).map_err(|fault| position.error(fault))?;
-        self.spend(self::size(&value), position)?;
+        Ok(Arguments::All(values))
+    }
+
+    fn call_function(
+        &mut self,
+        function: Function,
+        values: &[Value<'a>],
+        position: Position,
+    ) -> Result<Value<'a>, TemplateError> {
+        self.spend(values.iter().map(size).sum(), position)?;
+        let value = function.call(values, self.text_limit());
+        let value = value.map_err(|fault| position.error(fault))?;
+        self.spend(size(&value), position)?;
         Ok(value)
     }
 
@@ -71,9 +89,7 @@ impl<'a> Run<'a> {
             Term::Text(text) => Value::Text(Text::Borrowed(text)),
             Term::Variable(name) => self.variable(name),
             Term::Pipeline(pipeline) => self.pipeline(pipeline, dot)?,
-            Term::Function(function) => function
-                .call(&[], self.text_limit())
-                .map_err(|fault| operand.position.error(fault))?,
+            Term::Function(function) => self.call_function(*function, &[], operand.position)?,
         };
         self.fields(value, operand)
     }

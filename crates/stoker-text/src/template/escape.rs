@@ -64,11 +64,11 @@ pub(super) fn quoted(text: &str, quote: char, ascii: bool) -> String {
             '\x0b' => quoted.push_str("\\v"),
             ' '..='~' => quoted.push(char),
             '\0'..='\x1f' | '\x7f' => {
-                push_formatted(&mut quoted, format_args!("\\x{:02x}", char as u32))
+                push_formatted(&mut quoted, format_args!("\\x{:02x}", char as u32));
             }
             char if !ascii && is_printable(char) => quoted.push(char),
             '\u{80}'..='\u{ffff}' => {
-                push_formatted(&mut quoted, format_args!("\\u{:04x}", char as u32))
+                push_formatted(&mut quoted, format_args!("\\u{:04x}", char as u32));
             }
             char => push_formatted(&mut quoted, format_args!("\\U{:08x}", char as u32)),
         }

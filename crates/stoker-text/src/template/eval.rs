@@ -77,7 +77,7 @@ impl<'a> Run<'a> {
                     Some(pipeline) => self.pipeline(pipeline, dot)?,
                     None => Value::Nil,
                 };
-                self.call(name, value, *position).map(|()| Flow::On)
+                self.call(name, &value, *position).map(|()| Flow::On)
             }
             Node::Break => Ok(Flow::Break),
             Node::Continue => Ok(Flow::Continue),
@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
     fn call(
         &mut self,
         name: &str,
-        value: Value<'a>,
+        value: &Value<'a>,
         position: Position,
     ) -> Result<(), TemplateError> {
         let Some(body) = self.definitions.get(name) else {
@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
         };
         self.descend(position)?;
         let outer = std::mem::replace(&mut self.variables, vec![("$", value.clone())]);
-        self.block(body, &value)?;
+        self.block(body, value)?;
         self.variables = outer;
         self.depth -= 1;
         Ok(())

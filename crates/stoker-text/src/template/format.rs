@@ -8,6 +8,7 @@ const MAX_WIDTH: usize = 1_000_000;
 
 /// What stands between `%` and the verb.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "printf has five flags, each by itself")]
 pub(super) struct Spec {
     pub(super) minus: bool,
     pub(super) plus: bool,
@@ -169,7 +170,7 @@ impl Formatter<'_, '_> {
             return Ok(());
         }
         let left: Vec<_> = left.iter().map(verb::described).collect::<Result<_, _>>()?;
-        self.output.push_str(&format!("%!(EXTRA {})", left.join(", ")));
+        self.output.extend(["%!(EXTRA ", &left.join(", "), ")"]);
         Ok(())
     }
 }

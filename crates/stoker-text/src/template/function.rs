@@ -76,7 +76,7 @@ impl Function {
             return Err(format!("the function takes other than {} argument(s)", arguments.len()));
         }
         match (self, arguments) {
-            (Self::And | Self::Or, [.., last]) => Ok(last.clone()),
+            (Self::And | Self::Or, [.., value]) => Ok(value.clone()),
             (Self::Not, [value]) => Ok(Value::Bool(!value.is_true())),
             (Self::Len, [value]) => length(value),
             (Self::Index, [value, keys @ ..]) => keys.iter().try_fold(value.clone(), index),

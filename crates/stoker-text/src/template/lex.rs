@@ -56,7 +56,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, TemplateError> {
     Ok(lexer.tokens)
 }
 
-impl<'t> Lexer<'t> {
+impl Lexer<'_> {
     /// Takes text up to the next action, then the action.
     fn text(&mut self) -> Result<(), TemplateError> {
         let Some(at) = self.rest.find("{{") else {

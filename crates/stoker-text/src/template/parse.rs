@@ -1,6 +1,7 @@
 //! Tokens to the tree: text, control structures and definitions.
 
 use super::TemplateError;
+use super::cursor::Cursor;
 use super::error::Position;
 use super::lex::{self, Kind, Token};
 use super::literal;
@@ -9,9 +10,11 @@ use super::tree::{Block, Branch, Definitions, Node};
 /// How deep blocks and parentheses may be nested; a parser that recurses needs a floor.
 const MAX_NESTING: usize = 100;
 
+/// How many variables may be in scope; each use looks through them.
+const MAX_VARIABLES: usize = 1_000;
+
 pub(super) struct Parser<'t> {
-    tokens: Vec<Token<'t>>,
-    at: usize,
+    pub(super) tokens: Cursor<'t>,
     /// The variables in scope, innermost last; `$` is always there.
     pub(super) variables: Vec<String>,
     ranges: usize,
@@ -44,8 +47,7 @@ enum Control {
 /// Parses the text of a template.
 pub(super) fn template(text: &str) -> Result<(Block, Definitions), TemplateError> {
     let mut parser = Parser {
-        tokens: lex::tokens(text)?,
-        at: 0,
+        tokens: Cursor::new(lex::tokens(text)?),
         variables: vec!["$".to_owned()],
         ranges: 0,
         nesting: 0,
@@ -64,7 +66,7 @@ impl<'t> Parser<'t> {
     fn block(&mut self) -> Result<(Block, Ending<'t>), TemplateError> {
         let mut nodes = Vec::new();
         loop {
-            let token = self.next();
+            let token = self.tokens.next();
             match token.kind {
                 Kind::End => return Ok((Block { nodes }, Ending::EndOfText)),
                 Kind::Text => nodes.push(Node::Text(token.text.to_owned())),
@@ -79,7 +81,7 @@ impl<'t> Parser<'t> {
 
     /// Parses what stands behind `{{`.
     fn action(&mut self, opened: Position) -> Result<Step<'t>, TemplateError> {
-        let token = self.peek_beyond_space();
+        let token = self.tokens.peek_beyond_space();
         let word = if token.kind == Kind::Word { token.text } else { "" };
         if matches!(
             word,
@@ -93,7 +95,7 @@ impl<'t> Parser<'t> {
                 | "break"
                 | "continue"
         ) {
-            self.next_beyond_space();
+            self.tokens.next_beyond_space();
         }
         Ok(match word {
             "if" => Step::Node(self.control(Control::If, opened)?),
@@ -126,7 +128,7 @@ impl<'t> Parser<'t> {
         let otherwise = match ending {
             Ending::End(_) => Block::default(),
             Ending::Else(_) => self.otherwise(control, opened)?,
-            Ending::EndOfText => return Err(self.unterminated(control.word(), opened)),
+            Ending::EndOfText => return Err(unterminated(control.word(), opened)),
         };
         self.variables.truncate(scope);
         self.nesting -= 1;
@@ -140,9 +142,9 @@ impl<'t> Parser<'t> {
 
     /// Parses what follows `else`; `else if` and `else with` share the `end` of the first.
     fn otherwise(&mut self, control: Control, opened: Position) -> Result<Block, TemplateError> {
-        let next = self.peek_beyond_space();
+        let next = self.tokens.peek_beyond_space();
         if next.kind == Kind::Word && next.text == control.word() && control != Control::Range {
-            self.next_beyond_space();
+            self.tokens.next_beyond_space();
             return Ok(Block { nodes: vec![self.control(control, next.position)?] });
         }
         self.close("else")?;
@@ -151,7 +153,7 @@ impl<'t> Parser<'t> {
             (_, Ending::Else(token)) => {
                 Err(token.position.error("there is an {{else}} before this one"))
             }
-            (_, Ending::EndOfText) => Err(self.unterminated(control.word(), opened)),
+            (_, Ending::EndOfText) => Err(unterminated(control.word(), opened)),
         }
     }
 
@@ -185,7 +187,7 @@ impl<'t> Parser<'t> {
             Ending::Else(token) => {
                 return Err(token.position.error("this {{else}} belongs to nothing"));
             }
-            Ending::EndOfText => return Err(self.unterminated(word, opened)),
+            Ending::EndOfText => return Err(unterminated(word, opened)),
         }
         match self.definitions.get(&name) {
             Some(known) if !known.is_blank() && !block.is_blank() => {
@@ -201,8 +203,8 @@ impl<'t> Parser<'t> {
 
     fn call(&mut self, position: Position) -> Result<Node, TemplateError> {
         let name = self.name("template")?;
-        if self.peek_beyond_space().kind == Kind::Close {
-            self.next_beyond_space();
+        if self.tokens.peek_beyond_space().kind == Kind::Close {
+            self.tokens.next_beyond_space();
             return Ok(Node::Call { name, argument: None, position });
         }
         let argument = Some(self.pipeline("template", Kind::Close)?);
@@ -219,7 +221,7 @@ impl<'t> Parser<'t> {
     }
 
     fn name(&mut self, word: &str) -> Result<String, TemplateError> {
-        let token = self.next_beyond_space();
+        let token = self.tokens.next_beyond_space();
         match token.kind {
             Kind::Quoted => {
                 literal::quoted(token.text).map_err(|fault| token.position.error(fault))
@@ -230,11 +232,19 @@ impl<'t> Parser<'t> {
     }
 
     fn close(&mut self, word: &str) -> Result<(), TemplateError> {
-        let token = self.next_beyond_space();
+        let token = self.tokens.next_beyond_space();
         if token.kind == Kind::Close {
             return Ok(());
         }
         Err(unexpected(token, &format!("{{{{{word}}}}}")))
+    }
+
+    pub(super) fn declare(&mut self, name: &Token<'_>) -> Result<(), TemplateError> {
+        if self.variables.len() >= MAX_VARIABLES {
+            return Err(name.position.error(format!("more than {MAX_VARIABLES} variables")));
+        }
+        self.variables.push(name.text.to_owned());
+        Ok(())
     }
 
     pub(super) fn enter(&mut self, position: Position) -> Result<(), TemplateError> {
@@ -248,42 +258,6 @@ impl<'t> Parser<'t> {
     pub(super) fn leave(&mut self) {
         self.nesting -= 1;
     }
-
-    fn unterminated(&self, word: &str, opened: Position) -> TemplateError {
-        opened.error(format!("this {{{{{word}}}}} has no {{{{end}}}}"))
-    }
-
-    /// Returns a place to come back to with [`Parser::reset`].
-    pub(super) fn mark(&self) -> usize {
-        self.at
-    }
-
-    pub(super) fn reset(&mut self, mark: usize) {
-        self.at = mark;
-    }
-
-    pub(super) fn peek(&self) -> Token<'t> {
-        // The last token is `End`, and it is never left behind.
-        self.tokens[self.at.min(self.tokens.len() - 1)]
-    }
-
-    pub(super) fn next(&mut self) -> Token<'t> {
-        let token = self.peek();
-        self.at += 1;
-        token
-    }
-
-    pub(super) fn peek_beyond_space(&mut self) -> Token<'t> {
-        while self.peek().kind == Kind::Space {
-            self.at += 1;
-        }
-        self.peek()
-    }
-
-    pub(super) fn next_beyond_space(&mut self) -> Token<'t> {
-        self.peek_beyond_space();
-        self.next()
-    }
 }
 
 impl Control {
@@ -294,6 +268,10 @@ impl Control {
             Self::Range => "range",
         }
     }
+}
+
+fn unterminated(word: &str, opened: Position) -> TemplateError {
+    opened.error(format!("this {{{{{word}}}}} has no {{{{end}}}}"))
 }
 
 pub(super) fn unexpected(token: Token<'_>, place: &str) -> TemplateError {

@@ -10,13 +10,13 @@ use super::tree::{Binding, Command, Operand, Pipeline, Term};
 impl Parser<'_> {
     /// Parses a pipeline up to and including the token that ends it.
     pub(super) fn pipeline(&mut self, place: &str, end: Kind) -> Result<Pipeline, TemplateError> {
-        let position = self.peek_beyond_space().position;
+        let position = self.tokens.peek_beyond_space().position;
         let (variables, binding) = self.declarations(place)?;
         let mut commands: Vec<Command> = Vec::new();
         loop {
-            let token = self.peek_beyond_space();
+            let token = self.tokens.peek_beyond_space();
             if token.kind == end {
-                self.next();
+                self.tokens.next();
                 break;
             }
             let command = self.command(place)?;
@@ -34,26 +34,26 @@ impl Parser<'_> {
 
     /// Parses `$a :=`, `$a =` and, for a range, `$a, $b :=`.
     fn declarations(&mut self, place: &str) -> Result<(Vec<String>, Binding), TemplateError> {
-        let start = self.mark();
+        let start = self.tokens.mark();
         let mut names: Vec<Token<'_>> = Vec::new();
         loop {
-            let name = self.peek_beyond_space();
+            let name = self.tokens.peek_beyond_space();
             if name.kind != Kind::Variable {
                 break;
             }
-            self.next();
+            self.tokens.next();
             names.push(name);
-            match self.peek_beyond_space().kind {
+            match self.tokens.peek_beyond_space().kind {
                 Kind::Comma if place == "range" && names.len() == 1 => {
-                    self.next();
+                    self.tokens.next();
                 }
                 Kind::Declare => {
-                    self.next();
-                    self.variables.extend(names.iter().map(|name| name.text.to_owned()));
+                    self.tokens.next();
+                    names.iter().try_for_each(|name| self.declare(name))?;
                     return Ok((texts(&names), Binding::Declare));
                 }
                 Kind::Assign => {
-                    self.next();
+                    self.tokens.next();
                     for name in &names {
                         self.known(*name)?;
                     }
@@ -63,7 +63,7 @@ impl Parser<'_> {
             }
         }
         // No declaration after all: what was read is the beginning of a command.
-        self.reset(start);
+        self.tokens.reset(start);
         Ok((Vec::new(), Binding::Declare))
     }
 
@@ -79,15 +79,15 @@ impl Parser<'_> {
         let first = self.operand(place)?;
         let mut arguments = Vec::new();
         loop {
-            let token = self.peek();
+            let token = self.tokens.peek();
             match token.kind {
                 Kind::Close | Kind::RightParen => break,
                 Kind::Pipe => {
-                    self.next();
+                    self.tokens.next();
                     break;
                 }
                 Kind::Space => {
-                    let ahead = self.peek_beyond_space().kind;
+                    let ahead = self.tokens.peek_beyond_space().kind;
                     if !matches!(ahead, Kind::Close | Kind::RightParen | Kind::Pipe) {
                         arguments.push(self.operand(place)?);
                     }
@@ -99,15 +99,15 @@ impl Parser<'_> {
     }
 
     fn operand(&mut self, place: &str) -> Result<Operand, TemplateError> {
-        let token = self.next_beyond_space();
+        let token = self.tokens.next_beyond_space();
         let (term, mut fields) = match token.kind {
             // `.a` is the dot with a field.
             Kind::Field => (Term::Dot, vec![field(token)]),
             _ => (self.term(token, place)?, Vec::new()),
         };
         let takes_fields = !fields.is_empty() || !term.is_constant();
-        while self.peek().kind == Kind::Field {
-            let next = self.next();
+        while self.tokens.peek().kind == Kind::Field {
+            let next = self.tokens.next();
             if !takes_fields {
                 return Err(unexpected(next, place));
             }

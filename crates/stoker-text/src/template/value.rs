@@ -35,7 +35,7 @@ impl Deref for Text<'_> {
     }
 }
 
-impl<'a> Value<'a> {
+impl Value<'_> {
     /// Returns a text that was made while rendering.
     pub(super) fn made(text: String) -> Self {
         Self::Text(Text::Made(text.into()))
