@@ -3,6 +3,8 @@
 //! One pass over the path and a handful of word operations per character, whatever the pattern:
 //! there is nothing to backtrack into, so no pattern is slow.
 
+use std::ops::ControlFlow;
+
 use super::bits::{Bits, and, insert, is_empty, or, remove, shifted};
 
 /// One element of a pattern without braces.
@@ -163,17 +165,7 @@ impl<const W: usize> Machine<W> {
     }
 
     fn matches_ancestor(&self, path: &[u8]) -> bool {
-        let mut states = Self::start();
-        for (at, symbol) in symbols(path).enumerate() {
-            if symbol == Symbol::Char('/') && at > 0 && self.accepts(&states) {
-                return true;
-            }
-            states = self.step(states, symbol);
-            if states.is_dead() {
-                return false;
-            }
-        }
-        false
+        self.read(path, |states| self.accepts(states)).is_break()
     }
 
     fn start() -> States<W> {
@@ -184,10 +176,38 @@ impl<const W: usize> Machine<W> {
 
     /// Reads the path; nothing means that no position was left on the way.
     fn run(&self, path: &[u8]) -> Option<States<W>> {
-        symbols(path).try_fold(Self::start(), |states, symbol| {
-            let states = self.step(states, symbol);
-            (!states.is_dead()).then_some(states)
-        })
+        self.read(path, |_| false).continue_value().flatten()
+    }
+
+    /// Reads the path, and asks before each slash (but a leading one) whether that is enough.
+    fn read(
+        &self,
+        path: &[u8],
+        enough: impl Fn(&States<W>) -> bool,
+    ) -> ControlFlow<(), Option<States<W>>> {
+        let mut states = Self::start();
+        let mut at = 0;
+        while at < path.len() {
+            if self.waits_for_slash(&states) {
+                let Some(name) = path[at..].iter().position(|byte| *byte == b'/') else { break };
+                at += name;
+            }
+            let (symbol, length) = symbol(&path[at..]);
+            if symbol == Symbol::Char('/') && at > 0 && enough(&states) {
+                return ControlFlow::Break(());
+            }
+            states = self.step(states, symbol);
+            if states.is_dead() {
+                return ControlFlow::Continue(None);
+            }
+            at += length;
+        }
+        ControlFlow::Continue(Some(states))
+    }
+
+    /// Returns whether nothing can change before the next slash: most of most paths is skipped.
+    fn waits_for_slash(&self, states: &States<W>) -> bool {
+        is_empty(&states.next) && is_empty(&and(&states.inside, &self.star))
     }
 
     /// Reads the directory and the slash that stands before everything below it.
@@ -210,12 +230,11 @@ impl<const W: usize> Machine<W> {
     fn closed(&self, states: States<W>) -> States<W> {
         let skippable = or(&self.star, &self.segments);
         let mut next = states.next;
-        loop {
-            let more = or(&next, &shifted(&and(&next, &skippable)));
-            if more == next {
-                break;
-            }
-            next = more;
+        let mut begun = and(&next, &skippable);
+        while !is_empty(&begun) {
+            let further = shifted(&begun);
+            next = or(&next, &further);
+            begun = and(&further, &skippable);
         }
         let inside = or(&states.inside, &and(&next, &or(&skippable, &self.rest)));
         States { next, inside }
@@ -262,9 +281,12 @@ fn may_be_empty(tail: &[Token]) -> bool {
     )
 }
 
-fn symbols(path: &[u8]) -> impl Iterator<Item = Symbol> {
-    path.utf8_chunks().flat_map(|chunk| {
-        let bytes = chunk.invalid().iter().map(|_| Symbol::Byte);
-        chunk.valid().chars().map(Symbol::Char).chain(bytes)
-    })
+/// Returns the first character of what is left of a path, and its length.
+fn symbol(rest: &[u8]) -> (Symbol, usize) {
+    if rest[0].is_ascii() {
+        return (Symbol::Char(char::from(rest[0])), 1);
+    }
+    let longest = &rest[..rest.len().min(4)];
+    let first = longest.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
+    first.map_or((Symbol::Byte, 1), |char| (Symbol::Char(char), char.len_utf8()))
 }

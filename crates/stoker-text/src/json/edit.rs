@@ -131,10 +131,7 @@ fn follow<'p>(document: &[u8], root: usize, path: &'p Path) -> Result<Found<'p>,
 }
 
 fn is_named(document: &[u8], item: &Item, name: &str) -> bool {
-    item.name
-        .clone()
-        .and_then(|span| document.get(span))
-        .is_some_and(|raw| text::unquoted(raw) == name)
+    item.name.clone().and_then(|span| document.get(span)).is_some_and(|raw| text::means(raw, name))
 }
 
 /// Returns what stands between the name and the value of a member.

@@ -26,6 +26,15 @@ pub(super) fn quoted(text: &str) -> String {
     quoted
 }
 
+/// Returns whether a valid JSON string, quotes included, means this text.
+pub(super) fn means(raw: &[u8], text: &str) -> bool {
+    if raw.contains(&b'\\') {
+        return unquoted(raw) == text;
+    }
+    // Nearly all names are written as they are, and need no decoding.
+    raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")) == Some(text.as_bytes())
+}
+
 /// Reads a JSON string that was found valid, quotes included; half a surrogate pair becomes U+FFFD.
 pub(super) fn unquoted(raw: &[u8]) -> String {
     let text = std::str::from_utf8(raw).unwrap_or_default();
