@@ -5,7 +5,7 @@
 //! files a mapping owns, where a rendered file goes) is for the crates above to decide.
 //!
 //! Each engine follows a Go original and is tested against vectors made with it; where it differs
-//! on purpose, `docs/src/reference/text-deviations.md` says so and names the test.
+//! on purpose, `docs/reference/text-deviations.md` says so and names the test.
 
 pub mod glob;
 pub mod json;
