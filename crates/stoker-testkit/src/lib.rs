@@ -11,6 +11,8 @@ pub mod program;
 pub mod skip;
 mod state;
 
+pub use fake_gateway as gateway;
+
 use std::error::Error;
 
 /// An error with its causes, each on a line of its own.

@@ -1,0 +1,62 @@
+//! The TLS port, and the stand-in as a program.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use crate::support::{PATIENCE, TOKEN, parse, request};
+use fake_gateway::{Gateway, Options, Token};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+#[test]
+fn the_tls_port_is_a_secure_channel_signed_by_its_own_authority() {
+    let gateway = Gateway::start(Options::default().with_tls()).unwrap();
+    gateway.set_tokens([Token::parse(TOKEN).unwrap().secure_channel_required()]);
+    let mut roots = RootCertStore::empty();
+    let pem = gateway.authority_pem().unwrap();
+    roots.add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    let tcp = TcpStream::connect(("127.0.0.1", gateway.tls_port())).unwrap();
+    tcp.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut tls = StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), tcp);
+    let headers = format!("X-Ignition-API-Token: {TOKEN}\r\n");
+    tls.write_all(request("GET", "/data/api/v1/overview", &headers, "").as_bytes()).unwrap();
+    let mut text = String::new();
+    tls.read_to_string(&mut text).unwrap();
+    assert_eq!(parse(&text).status, 200);
+}
+
+#[test]
+fn the_program_prints_its_address_and_ends_with_its_standard_input() {
+    let data = tempfile::tempdir().unwrap();
+    crate::support::plant(data.path());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fake-gateway"))
+        .args(["--token", TOKEN, "--end-with-stdin", "--data"])
+        .arg(data.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let address = url.trim().strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let headers = format!("X-Ignition-API-Token: {TOKEN}\r\n");
+    let call = request("GET", "/data/api/v1/projects/names", &headers, "");
+    stream.write_all(call.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert_eq!(parse(&text).items(), serde_json::json!(["plant"]));
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+}
