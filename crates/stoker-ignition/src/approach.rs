@@ -1,0 +1,63 @@
+//! How a run goes about a gateway: with lock and scan, files only, or not at all.
+
+use crate::client::Access;
+use crate::error::{Consequence, Error};
+use crate::gateway::Gateway;
+use crate::half::Half;
+use crate::health::Readiness;
+use crate::scan::Scan;
+
+/// Whether this data directory was ever synced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Run {
+    /// Nothing was ever synced: a gateway that starts will read what it finds.
+    First,
+    /// A gateway may already have loaded what was there before.
+    Later,
+}
+
+/// What to do.
+#[derive(Debug)]
+pub enum Approach {
+    /// The gateway is in service and takes our key: lock, rename, scan, verify.
+    Scan,
+    /// The files land without lock and scan.
+    Land {
+        /// `Skipped` ends well with a warning; `Owed` ends badly and is made up for by a later run.
+        scan: Scan,
+        /// What to tell the user.
+        why: Error,
+    },
+}
+
+impl Gateway {
+    /// Asks whether the gateway is in service and takes our key, waiting for one that starts.
+    ///
+    /// An error means that nothing may be written. Whether the key may *write* shows only when the lock is taken, which is
+    /// still before the first rename.
+    pub fn approach(&self, run: Run) -> Result<Approach, Error> {
+        let started = match (self.readiness(), run) {
+            (Readiness::Running, _) => Ok(()),
+            (Readiness::Starting | Readiness::NeedsCommissioning, Run::First) => {
+                let why = Error::NotReady { waited: std::time::Duration::ZERO };
+                return Ok(Approach::Land { scan: Scan::Skipped, why });
+            }
+            (Readiness::Starting | Readiness::NeedsCommissioning, Run::Later) => {
+                self.wait_until_running()
+            }
+            (Readiness::Unreachable(error) | Readiness::Unknown(error), _) => Err(error),
+        };
+        match started.and_then(|()| self.check_key()) {
+            Ok(()) => Ok(Approach::Scan),
+            Err(error) => match error.consequence() {
+                Consequence::WriteNothing => Err(error),
+                Consequence::ScanOwed => Ok(Approach::Land { scan: Scan::Owed, why: error }),
+            },
+        }
+    }
+
+    /// Asks for something harmless that needs the key.
+    pub fn check_key(&self) -> Result<(), Error> {
+        self.scan_status(Half::Projects, Access::Key).map(drop)
+    }
+}

@@ -1,0 +1,174 @@
+//! Asks a gateway and waits for the answer: key, deadline, cancellation, and the second port where the first does not do.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hyper::Method;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use crate::answer::Answer;
+use crate::cancel::Cancel;
+use crate::endpoint::Address;
+use crate::error::Error;
+use crate::gateway::{Limits, Options};
+use crate::key::Key;
+use crate::tls;
+use crate::transport::{Question, Target};
+
+/// The way to one gateway.
+pub(crate) struct Client {
+    /// `None` only while it is being dropped.
+    runtime: Option<Runtime>,
+    first: Target,
+    otherwise: Option<Target>,
+    /// The second target was the one that worked last.
+    prefers_otherwise: AtomicBool,
+    key_file: Option<PathBuf>,
+    limits: Limits,
+    cancel: Cancel,
+}
+
+/// Whether a request carries the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Anybody,
+    Key,
+}
+
+impl Client {
+    /// Prepares; contacts nobody.
+    pub(crate) fn new(options: Options) -> Result<Self, Error> {
+        let Options { endpoint, api_key_file, ca_file, limits, cancel } = options;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| Error::StartRuntime { source })?;
+        let target = |address: Address| {
+            let tls = address.is_tls.then(|| tls::config(&address, ca_file.as_deref())).transpose();
+            tls.map(|tls| Target { address, tls })
+        };
+        Ok(Self {
+            runtime: Some(runtime),
+            first: target(endpoint.first)?,
+            otherwise: endpoint.otherwise.map(target).transpose()?,
+            prefers_otherwise: AtomicBool::new(false),
+            key_file: api_key_file,
+            limits,
+            cancel,
+        })
+    }
+
+    pub(crate) fn get(&self, path: &str, access: Access) -> Result<Answer, Error> {
+        let question = self.question(Method::GET, path, access)?;
+        self.wait(self.limits.call, &question)
+    }
+
+    /// Posts without a body.
+    pub(crate) fn post(&self, path: &str) -> Result<Answer, Error> {
+        let question = self.question(Method::POST, path, Access::Key)?;
+        self.wait(self.limits.call, &question)
+    }
+
+    /// Posts JSON to a route that may take `extra` longer than others.
+    pub(crate) fn post_json(
+        &self,
+        path: &str,
+        body: &Value,
+        extra: Duration,
+    ) -> Result<Answer, Error> {
+        let question = self.question(Method::POST, path, Access::Key)?;
+        let question = Question { body: Some(body.to_string()), ..question };
+        self.wait(self.limits.call + extra, &question)
+    }
+
+    /// Waits without asking anything.
+    pub(crate) fn pause(&self, duration: Duration) -> Result<(), Error> {
+        self.runtime().block_on(async {
+            tokio::select! {
+                () = tokio::time::sleep(duration) => Ok(()),
+                () = self.cancel.cancelled() => Err(Error::Cancelled),
+            }
+        })
+    }
+
+    fn question<'a>(
+        &self,
+        method: Method,
+        path: &'a str,
+        access: Access,
+    ) -> Result<Question<'a>, Error> {
+        let key = match (access, &self.key_file) {
+            (Access::Anybody, _) => None,
+            (Access::Key, None) => return Err(Error::NoKey),
+            // Read anew for every call: it may have been rotated since.
+            (Access::Key, Some(path)) => Some(Key::read(path)?),
+        };
+        let Limits { connect: connect_within, body: body_limit, .. } = self.limits;
+        Ok(Question { method, path, body: None, key, connect_within, body_limit })
+    }
+
+    fn wait(&self, within: Duration, question: &Question<'_>) -> Result<Answer, Error> {
+        self.runtime().block_on(async {
+            tokio::select! {
+                // Cancelled before it began: nothing is sent.
+                biased;
+                () = self.cancel.cancelled() => Err(Error::Cancelled),
+                answer = tokio::time::timeout(within, self.ask(question)) => answer
+                    .unwrap_or_else(|_| Err(Error::TimedOut { call: self.first.call(question), within })),
+            }
+        })
+    }
+
+    /// Asks where it worked last, and elsewhere if nobody answers or a secure channel is demanded.
+    ///
+    /// Only a request that was not served is asked twice: no connection, 403, or a redirect.
+    async fn ask(&self, question: &Question<'_>) -> Result<Answer, Error> {
+        let Some(otherwise) = &self.otherwise else { return self.first.ask(question).await };
+        let prefers_otherwise = self.prefers_otherwise.load(Ordering::Relaxed);
+        let (one, other) =
+            if prefers_otherwise { (otherwise, &self.first) } else { (&self.first, otherwise) };
+        let answer = one.ask(question).await;
+        if !is_worth_another(&answer, one) {
+            return answer;
+        }
+        let second = other.ask(question).await;
+        let is_better = match &second {
+            Ok(second) => !second.wants_secure_channel() || answer.is_err(),
+            Err(error) => answer.is_err() && !is_no_answer(error),
+        };
+        if is_better {
+            self.prefers_otherwise.store(!prefers_otherwise, Ordering::Relaxed);
+            return second;
+        }
+        answer
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("the runtime is there until the client is dropped")
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // A name that is still being resolved must not hold us up.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn is_worth_another(answer: &Result<Answer, Error>, target: &Target) -> bool {
+    match answer {
+        Ok(answer) => !target.address.is_tls && answer.wants_secure_channel(),
+        Err(error) => is_no_answer(error),
+    }
+}
+
+fn is_no_answer(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::ConnectionRefused { .. } | Error::Unreachable { .. } | Error::TimedOut { .. }
+    )
+}

@@ -1,0 +1,126 @@
+//! Everything that can go wrong with a gateway, each with a reason for machines and a next step for people.
+//!
+//! Nothing that a gateway sent is part of a message: what it says may be wrong, huge, or our own key.
+
+mod hint;
+mod reason;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use reason::{Consequence, Reason};
+
+use crate::half::Half;
+
+/// Which request: method and address, never a header or a body.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Call(pub(crate) String);
+
+/// Why the gateway's API did not do what we asked.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("the gateway's address is not usable: {why}")]
+    InvalidUrl { why: &'static str },
+    #[error("failed to read the gateway's authorities from {path:?}")]
+    ReadAuthorities { path: PathBuf, source: io::Error },
+    #[error("{path:?} holds no usable certificate")]
+    UnusableAuthorities { path: PathBuf },
+    #[error("failed to start a runtime for calls to the gateway")]
+    StartRuntime { source: io::Error },
+
+    #[error("there is no API key for the gateway")]
+    NoKey,
+    #[error("failed to read the API key from {path:?}")]
+    ReadKey { path: PathBuf, source: io::Error },
+    #[error("the API key in {path:?} is not usable: {why}")]
+    UnusableKey { path: PathBuf, why: &'static str },
+
+    #[error("{call} failed: the connection was refused")]
+    ConnectionRefused { call: Call },
+    #[error("{call} failed: the gateway can't be reached")]
+    Unreachable { call: Call, source: io::Error },
+    #[error("{call} failed: no complete answer within {within:?}")]
+    TimedOut { call: Call, within: Duration },
+    #[error("{call} failed: the connection was lost before the answer was complete")]
+    ConnectionLost { call: Call },
+    #[error("{call} failed: one side speaks TLS and the other does not")]
+    TlsMismatch { call: Call },
+    #[error("{call} failed: the gateway's certificate is not trusted")]
+    Untrusted { call: Call, source: io::Error },
+
+    #[error("{call} failed: the gateway does not know the API key (401)")]
+    Unauthorized { call: Call },
+    #[error("{call} failed: the API key lacks a permission, or needs a secure channel (403)")]
+    Forbidden { call: Call },
+    #[error("{call} failed: the gateway has no such route (404)")]
+    NotFound { call: Call },
+    #[error("{call} failed: the gateway is not commissioned (redirect to its welcome page)")]
+    NeedsCommissioning { call: Call },
+    #[error("{call} failed: the gateway redirects elsewhere ({status})")]
+    Redirected { call: Call, status: u16 },
+    #[error("{call} failed: the gateway wants fewer requests (429)")]
+    TooManyRequests { call: Call },
+    #[error("{call} failed: the gateway is starting (503)")]
+    Starting { call: Call },
+    #[error("{call} failed: the gateway reports an internal error ({status})")]
+    ServerFault { call: Call, status: u16 },
+    #[error("{call} failed: unexpected status {status}")]
+    UnexpectedStatus { call: Call, status: u16 },
+
+    #[error("{call} failed: the answer is not JSON")]
+    NotJson { call: Call },
+    #[error("{call} failed: the answer is not understood: {why}")]
+    Malformed { call: Call, why: &'static str },
+    #[error("{call} failed: the answer is larger than {limit} bytes")]
+    TooLarge { call: Call, limit: usize },
+
+    #[error("the gateway is not in service after {waited:?}")]
+    NotReady { waited: Duration },
+    #[error("the scan lock of {half} is held by somebody else, after {waited:?}")]
+    LockHeld { half: Half, waited: Duration },
+    #[error("the scan lock of {half} was not granted, after {waited:?}")]
+    LockTimedOut { half: Half, waited: Duration },
+    #[error("the gateway did not report the end of the scan of {half} within {waited:?}")]
+    ScanTimedOut { half: Half, waited: Duration },
+    #[error("{count} designer session(s) open: {who}")]
+    DesignerSessionActive { count: usize, who: String },
+    #[error("whether a designer is open is not known")]
+    DesignerStateUnknown { source: Box<Error> },
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+impl Error {
+    /// Returns whether asking again in a moment may help, while a call of ours is being waited for.
+    pub(crate) fn is_passing(&self) -> bool {
+        matches!(
+            self.reason(),
+            Reason::ConnectionRefused
+                | Reason::Unreachable
+                | Reason::TimedOut
+                | Reason::ConnectionLost
+                | Reason::GatewayStarting
+                | Reason::NeedsCommissioning
+                | Reason::TooManyRequests
+                | Reason::ServerFault
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! What to do next, in one sentence per reason.
+
+use super::{Error, Reason};
+
+impl Error {
+    /// Returns one sentence that says what to do next.
+    #[expect(clippy::too_many_lines, reason = "a registry: one sentence per reason")]
+    pub fn hint(&self) -> &'static str {
+        match self.reason() {
+            Reason::InvalidAddress => {
+                "give the gateway's address as http://host:8088 or https://host:8043"
+            }
+            Reason::CertificatesUnusable => {
+                "give a PEM file with the certificate of the authority that signed the gateway's"
+            }
+            Reason::KeyMissing => {
+                "create an API key on the gateway (Platform > Security > API Keys) and put name:secret into a file that this user can read"
+            }
+            Reason::KeyUnusable => "put the whole token, name:secret, on the only line of the file",
+            Reason::ConnectionRefused => {
+                "check that the gateway is up and that the port is its HTTP port (8088) or its HTTPS port (8043)"
+            }
+            Reason::Unreachable => {
+                "check the gateway's host name and the network between here and there"
+            }
+            Reason::TimedOut => {
+                "look at the gateway's load and its wrapper.log; give it more time with --gateway-timeout"
+            }
+            Reason::ConnectionLost => {
+                "look at the gateway's wrapper.log for why the connection was closed, and check whether the port expects https://"
+            }
+            Reason::TlsMismatch => {
+                "use https:// with the HTTPS port (8043) and http:// with the HTTP port (8088)"
+            }
+            Reason::CertificateUntrusted => {
+                "give the authority that signed the gateway's certificate with --ca-file, and use the host name that the certificate is for"
+            }
+            Reason::Unauthorized => {
+                "check that this key exists on the gateway and that the file holds the full name:secret; a key made anew has a new secret"
+            }
+            Reason::Forbidden => {
+                "give one of the key's security levels Access, Read and Write permission in the gateway's security properties; if the key requires a secure channel, use https://"
+            }
+            Reason::RouteNotFound => {
+                "check the gateway's version: its API exists from Ignition 8.3 on; and that no path in front of it is missing from the address"
+            }
+            Reason::NeedsCommissioning => {
+                "commission the gateway in a browser, or by its environment; the scan is made up for afterwards"
+            }
+            Reason::Redirected => {
+                "give the address that the gateway redirects to; redirects are not followed, so that the key goes nowhere else"
+            }
+            Reason::TooManyRequests => {
+                "wait; whatever stands in front of the gateway limits requests"
+            }
+            Reason::GatewayStarting => {
+                "wait until the gateway is running; the scan is made up for then"
+            }
+            Reason::ServerFault => {
+                "look at the gateway's logs (Platform > Diagnostics > Logs) for what failed"
+            }
+            Reason::UnexpectedAnswer => {
+                "check that the address is a gateway's and not that of a proxy or a log-in page"
+            }
+            Reason::AnswerTooLarge => {
+                "check that the address is a gateway's: none of its answers to us is that large"
+            }
+            Reason::ScanLockHeld => {
+                "try again when whoever holds the scan lock is done; it ends by itself when its hold time is over"
+            }
+            Reason::ScanTimedOut => {
+                "look at the gateway's logs for the scan; the next run asks again"
+            }
+            Reason::DesignerSessionActive => {
+                "close the designer sessions, or set the designer session policy to proceed"
+            }
+            Reason::DesignerStateUnknown => {
+                "let the key read designers, or set the designer session policy to proceed"
+            }
+            Reason::Cancelled => "run it again when it is convenient; nothing is left half done",
+            Reason::Internal => "check the limits of this process (threads, open files)",
+        }
+    }
+}

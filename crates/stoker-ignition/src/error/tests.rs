@@ -1,0 +1,63 @@
+//! Every error has a reason of its own kind and a next step.
+
+use std::time::Duration;
+
+use super::*;
+
+fn call() -> Call {
+    Call("GET http://gateway:8088/x".to_owned())
+}
+
+// promises.md G1: mapped to distinct reasons.
+#[test]
+fn what_a_user_must_tell_apart_has_its_own_reason_and_its_own_next_step() {
+    let within = Duration::from_secs(1);
+    let source = || io::Error::other("x");
+    let errors = [
+        Error::Unauthorized { call: call() },
+        Error::Forbidden { call: call() },
+        Error::NotFound { call: call() },
+        Error::NeedsCommissioning { call: call() },
+        Error::Redirected { call: call(), status: 302 },
+        Error::TooManyRequests { call: call() },
+        Error::Starting { call: call() },
+        Error::ServerFault { call: call(), status: 500 },
+        Error::NotJson { call: call() },
+        Error::TooLarge { call: call(), limit: 1 },
+        Error::TimedOut { call: call(), within },
+        Error::ConnectionLost { call: call() },
+        Error::ConnectionRefused { call: call() },
+        Error::Unreachable { call: call(), source: source() },
+        Error::TlsMismatch { call: call() },
+        Error::Untrusted { call: call(), source: source() },
+        Error::NoKey,
+        Error::UnusableKey { path: "k".into(), why: "x" },
+        Error::Cancelled,
+    ];
+    let reasons: std::collections::HashSet<_> =
+        errors.iter().map(|error| error.reason().as_str()).collect();
+    let hints: std::collections::HashSet<_> = errors.iter().map(Error::hint).collect();
+    assert_eq!((reasons.len(), hints.len()), (errors.len(), errors.len()));
+}
+
+// promises.md R43; cli.md, Gateway: 401 or 403 before any file is written.
+#[test]
+fn a_key_that_is_not_taken_writes_nothing_and_is_not_tried_again_blindly() {
+    for error in
+        [Error::Unauthorized { call: call() }, Error::Forbidden { call: call() }, Error::NoKey]
+    {
+        assert_eq!(error.consequence(), Consequence::WriteNothing);
+        assert!(!error.is_passing());
+    }
+}
+
+#[test]
+fn a_gateway_that_is_away_does_not_keep_files_from_landing() {
+    for error in [
+        Error::ConnectionRefused { call: call() },
+        Error::Starting { call: call() },
+        Error::NotFound { call: call() },
+    ] {
+        assert_eq!(error.consequence(), Consequence::ScanOwed);
+    }
+}

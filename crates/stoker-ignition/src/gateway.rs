@@ -1,0 +1,78 @@
+//! A gateway as the rest of Stoker knows it; the steps are in modules of their own.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cancel::Cancel;
+use crate::client::Client;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+
+/// What it takes to talk to a gateway.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where it is.
+    pub endpoint: Endpoint,
+    /// File that holds `name:secret`; read anew for every call.
+    pub api_key_file: Option<PathBuf>,
+    /// PEM file of the authorities that may sign its certificate.
+    pub ca_file: Option<PathBuf>,
+    /// How long and how much.
+    pub limits: Limits,
+    /// Asked while we wait.
+    pub cancel: Cancel,
+}
+
+/// How long anything may take, and how large an answer may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// One call, from the first packet to the last byte of its answer.
+    pub call: Duration,
+    /// The connection alone; part of `call`.
+    pub connect: Duration,
+    /// Bytes of one answer.
+    pub body: usize,
+    /// What is waited for: a gateway to come up, a lock to be free, a scan to end (`--gateway-timeout`).
+    pub gateway: Duration,
+    /// How long the gateway keeps a scan lock that nobody lets go.
+    pub hold: Duration,
+}
+
+/// A gateway and the way to it.
+pub struct Gateway {
+    pub(crate) client: Client,
+    pub(crate) limits: Limits,
+}
+
+impl Options {
+    /// Returns options with a key file and usual limits.
+    pub fn new(endpoint: Endpoint, api_key_file: impl Into<PathBuf>) -> Self {
+        Self {
+            endpoint,
+            api_key_file: Some(api_key_file.into()),
+            ca_file: None,
+            limits: Limits::default(),
+            cancel: Cancel::never(),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            call: Duration::from_secs(10),
+            connect: Duration::from_secs(3),
+            body: 4 * 1024 * 1024,
+            gateway: Duration::from_mins(1),
+            hold: Duration::from_mins(1),
+        }
+    }
+}
+
+impl Gateway {
+    /// Prepares to talk to a gateway; contacts nobody.
+    pub fn connect(options: Options) -> Result<Self, Error> {
+        let limits = options.limits;
+        Ok(Self { client: Client::new(options)?, limits })
+    }
+}

@@ -1,0 +1,140 @@
+//! Readiness: what `/StatusPing` and `/system/gwinfo` say, neither of which needs a key.
+
+use std::time::Instant;
+
+use crate::answer::Answer;
+use crate::client::Access;
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::scan::Pace;
+
+/// Whether the gateway is in service.
+#[derive(Debug)]
+pub enum Readiness {
+    /// In service.
+    Running,
+    /// Up, and not in service yet.
+    Starting,
+    /// Waits for somebody to commission it.
+    NeedsCommissioning,
+    /// Nobody there, or nobody we can talk to.
+    Unreachable(Error),
+    /// Something answers, and it does not sound like a gateway.
+    Unknown(Error),
+}
+
+/// What a gateway says about itself, in the words that both routes share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Running,
+    NeedsCommissioning,
+    /// Any other: STARTING and whatever later versions invent.
+    Other,
+}
+
+impl Gateway {
+    /// Asks whether the gateway is in service.
+    ///
+    /// `gwinfo` has the last word where it has one: `StatusPing` of a gateway that was never commissioned may say anything.
+    pub fn readiness(&self) -> Readiness {
+        let ping = match self.client.get("/StatusPing", Access::Anybody) {
+            Ok(answer) => ping_word(answer),
+            Err(error) => return Readiness::Unreachable(error),
+        };
+        if let Err(Error::NeedsCommissioning { .. }) = ping {
+            return Readiness::NeedsCommissioning;
+        }
+        let info = self.client.get("/system/gwinfo", Access::Anybody).and_then(info_word);
+        match (ping, info) {
+            (_, Ok(Word::NeedsCommissioning) | Err(Error::NeedsCommissioning { .. }))
+            | (Ok(Word::NeedsCommissioning), _) => Readiness::NeedsCommissioning,
+            (Ok(Word::Other) | Err(Error::Starting { .. }), _) | (_, Ok(Word::Other)) => {
+                Readiness::Starting
+            }
+            (_, Ok(Word::Running)) | (Ok(Word::Running), Err(_)) => Readiness::Running,
+            (Err(error), Err(_)) => Readiness::Unknown(error),
+        }
+    }
+
+    /// Waits until the gateway is in service, as long as the limits allow.
+    pub fn wait_until_running(&self) -> Result<(), Error> {
+        let started = Instant::now();
+        let mut pace = Pace::new();
+        loop {
+            match self.readiness() {
+                Readiness::Running => return Ok(()),
+                Readiness::Unreachable(error @ Error::Cancelled) => return Err(error),
+                Readiness::Unreachable(_)
+                | Readiness::Unknown(_)
+                | Readiness::Starting
+                | Readiness::NeedsCommissioning => {}
+            }
+            if started.elapsed() >= self.limits.gateway {
+                return Err(Error::NotReady { waited: started.elapsed() });
+            }
+            self.client.pause(pace.next())?;
+        }
+    }
+}
+
+fn ping_word(answer: Answer) -> Result<Word, Error> {
+    let (call, value) = answer.json()?;
+    match value["state"].as_str() {
+        Some(state) => Ok(Word::parse(state)),
+        None => Err(Error::Malformed { call, why: "it names no state" }),
+    }
+}
+
+fn info_word(answer: Answer) -> Result<Word, Error> {
+    let answer = answer.successful()?;
+    match context_status(&String::from_utf8_lossy(&answer.body)) {
+        Some(status) => Ok(Word::parse(status)),
+        None => Err(Error::Malformed { call: answer.call, why: "it names no ContextStatus" }),
+    }
+}
+
+/// Finds `ContextStatus` in `key=value;key=value;`.
+fn context_status(text: &str) -> Option<&str> {
+    let pairs = text.split([';', '\n']).filter_map(|pair| pair.split_once('='));
+    let status = pairs.map(|(key, value)| (key.trim(), value.trim()));
+    status.into_iter().find(|(key, _)| *key == "ContextStatus").map(|(_, value)| value)
+}
+
+impl Word {
+    fn parse(word: &str) -> Self {
+        match word {
+            "RUNNING" => Self::Running,
+            "NEEDS_COMMISSIONING" => Self::NeedsCommissioning,
+            _ => Self::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::context_status;
+
+    #[test]
+    fn the_status_is_found_among_the_pairs() {
+        let cases = [
+            ("ContextStatus=RUNNING;Version=8.3.6 (b1);", Some("RUNNING")),
+            ("Version=8.3;ContextStatus=NEEDS_COMMISSIONING", Some("NEEDS_COMMISSIONING")),
+            ("a=1;\nContextStatus = STARTING \n", Some("STARTING")),
+            ("NotContextStatus=RUNNING;", None),
+            ("<html>", None),
+            ("", None),
+        ];
+        for (text, status) in cases {
+            assert_eq!(context_status(text), status, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "\\PC*") {
+            context_status(&text);
+        }
+    }
+}

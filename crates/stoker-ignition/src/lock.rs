@@ -1,0 +1,133 @@
+//! The scan lock: while we hold it the gateway keeps its hands off, so that it never scans half a change.
+//!
+//! There is no release: a scan of the same half lets the lock go, or the end of its hold time does.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::half::{Half, Halves};
+use crate::scan::Pace;
+
+/// How long the gateway itself waits for the lock before it answers 408.
+const ACQUIRE: Duration = Duration::from_secs(5);
+
+/// What became of the wish for a lock.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Lock {
+    /// It is ours, for a time.
+    Held(Held),
+    /// This gateway has none (404): go on without, and warn.
+    NotOffered,
+    /// No half changed.
+    NotNeeded,
+}
+
+/// Locks that are ours until their time is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    halves: Halves,
+    /// Before the first was asked for: the gateway's own count began later.
+    since: Instant,
+    hold: Duration,
+}
+
+/// One answer to one wish.
+enum Grant {
+    Given,
+    NotOffered,
+    /// Ask again: this is what we say if it stays so.
+    Busy(Error),
+}
+
+impl Held {
+    /// Returns the halves that are locked.
+    pub fn halves(self) -> Halves {
+        self.halves
+    }
+
+    /// Returns how long the locks last at least.
+    pub fn left(self) -> Duration {
+        self.hold.saturating_sub(self.since.elapsed())
+    }
+
+    /// Returns whether it is time to stop between two resources and [`Gateway::renew`].
+    pub fn is_short(self) -> bool {
+        self.left() < self.hold / 3
+    }
+}
+
+impl Gateway {
+    /// Takes the scan lock of these halves, asking again while somebody else has it, as long as the limits allow.
+    ///
+    /// On an error nothing must be renamed. A lock taken by then ends by itself: a scan would release it, and nothing has
+    /// changed that could be scanned.
+    pub fn lock(&self, halves: Halves) -> Result<Lock, Error> {
+        if halves.is_empty() {
+            return Ok(Lock::NotNeeded);
+        }
+        self.take(halves, self.limits.gateway)
+    }
+
+    /// Takes locks again whose time is nearly over. Between two resources only: they may have to run out first.
+    pub fn renew(&self, held: Held) -> Result<Lock, Error> {
+        // A gateway may refuse even the holder until the old hold is over.
+        self.take(held.halves, self.limits.gateway.max(held.left() + ACQUIRE))
+    }
+
+    fn take(&self, halves: Halves, patience: Duration) -> Result<Lock, Error> {
+        let since = Instant::now();
+        let mut locked = Halves::NONE;
+        for half in halves.iter() {
+            match self.take_half(half, since + patience)? {
+                Grant::Given => locked = locked.with(half),
+                Grant::NotOffered => {}
+                Grant::Busy(error) => return Err(error),
+            }
+        }
+        if locked.is_empty() {
+            return Ok(Lock::NotOffered);
+        }
+        Ok(Lock::Held(Held { halves: locked, since, hold: self.limits.hold }))
+    }
+
+    fn take_half(&self, half: Half, deadline: Instant) -> Result<Grant, Error> {
+        let started = Instant::now();
+        let mut pace = Pace::new();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.ask_for_lock(half, left, started)? {
+                Grant::Busy(error) if left.is_zero() => return Ok(Grant::Busy(error)),
+                Grant::Busy(_) => self.client.pause(pace.next().min(left))?,
+                settled @ (Grant::Given | Grant::NotOffered) => return Ok(settled),
+            }
+        }
+    }
+
+    fn ask_for_lock(&self, half: Half, left: Duration, started: Instant) -> Result<Grant, Error> {
+        let acquire = left.min(ACQUIRE);
+        let body = json!({
+            "acquireTimeout": acquire.as_secs(),
+            "holdTimeout": self.limits.hold.as_secs().max(1),
+        });
+        let path = format!("/data/api/v1/scan-lock/{half}");
+        let answer = self.client.post_json(&path, &body, acquire)?;
+        let waited = started.elapsed();
+        match answer.status {
+            404 => return Ok(Grant::NotOffered),
+            408 => return Ok(Grant::Busy(Error::LockTimedOut { half, waited })),
+            409 => return Ok(Grant::Busy(Error::LockHeld { half, waited })),
+            _ => {}
+        }
+        match answer.successful() {
+            Ok(_) => Ok(Grant::Given),
+            Err(error @ (Error::Starting { .. } | Error::TooManyRequests { .. })) => {
+                Ok(Grant::Busy(error))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

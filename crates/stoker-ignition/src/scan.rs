@@ -1,0 +1,229 @@
+//! Scans: asks for the halves that changed, projects first, and waits until the gateway says that it looked.
+
+use std::time::{Duration, Instant};
+
+use crate::client::Access;
+use crate::error::{Error, Reason};
+use crate::gateway::Gateway;
+use crate::half::{Half, Halves};
+
+/// Pauses between two attempts at a scan that is owed; then every sync period.
+const RETRIES: [Duration; 4] = [
+    Duration::from_secs(5),
+    Duration::from_secs(10),
+    Duration::from_secs(30),
+    Duration::from_mins(1),
+];
+
+/// What became of one half.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scan {
+    /// The gateway has scanned since we asked.
+    Done,
+    /// Nothing to scan.
+    Skipped,
+    /// The gateway refused, or did not say in time that it scanned; to be asked again.
+    Failed,
+    /// The gateway could not be asked; to be asked again.
+    Owed,
+}
+
+/// What became of both, and why.
+#[derive(Debug)]
+#[must_use]
+pub struct ScanOutcome {
+    /// Of `projects/`.
+    pub projects: Scan,
+    /// Of `config/`.
+    pub config: Scan,
+    /// Why a half is failed or owed, in the order of asking.
+    pub errors: Vec<(Half, Error)>,
+}
+
+/// The gateway's own word on its last scan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Status {
+    is_active: bool,
+    /// By the gateway's clock: compared with itself only, never with ours.
+    timestamp: i64,
+}
+
+/// Growing pauses between two looks at the same thing.
+pub(crate) struct Pace(Duration);
+
+impl Scan {
+    /// Returns the word that scripts rely on.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Skipped => "skipped",
+            Self::Failed => "failed",
+            Self::Owed => "owed",
+        }
+    }
+
+    fn is_settled(self) -> bool {
+        matches!(self, Self::Done | Self::Skipped)
+    }
+}
+
+impl ScanOutcome {
+    /// Returns whether nothing is left to ask for.
+    pub fn is_settled(&self) -> bool {
+        self.owed().is_empty()
+    }
+
+    /// Returns the halves that must be asked for again, even if no file changes.
+    pub fn owed(&self) -> Halves {
+        let mut owed = Halves::NONE;
+        for (half, scan) in [(Half::Projects, self.projects), (Half::Config, self.config)] {
+            if !scan.is_settled() {
+                owed = owed.with(half);
+            }
+        }
+        owed
+    }
+}
+
+impl Pace {
+    pub(crate) fn new() -> Self {
+        Self(Duration::from_millis(25))
+    }
+
+    pub(crate) fn next(&mut self) -> Duration {
+        let pause = self.0;
+        self.0 = (pause * 2).min(Duration::from_secs(1));
+        pause
+    }
+}
+
+/// Returns the pause before attempt number `attempt` (from 0) at a scan that is owed.
+pub fn retry_after(attempt: usize, sync_period: Duration) -> Duration {
+    RETRIES.get(attempt).copied().unwrap_or(sync_period)
+}
+
+impl Gateway {
+    /// Scans these halves, one after the other, and waits for each as long as the limits allow. Releases their locks.
+    pub fn scan(&self, halves: Halves) -> ScanOutcome {
+        let mut errors = Vec::new();
+        let mut one = |half| {
+            if !halves.contains(half) {
+                return Scan::Skipped;
+            }
+            // Whoever stopped waiting, or is not there, is not asked for the other half either.
+            let is_over = errors.iter().any(|(_, error)| is_undelivered(error));
+            let asked = if is_over { None } else { Some(self.scan_half(half)) };
+            match asked {
+                None => Scan::Owed,
+                Some(Ok(())) => Scan::Done,
+                Some(Err(error)) => {
+                    let scan = if is_undelivered(&error) { Scan::Owed } else { Scan::Failed };
+                    errors.push((half, error));
+                    scan
+                }
+            }
+        };
+        let (projects, config) = (one(Half::Projects), one(Half::Config));
+        ScanOutcome { projects, config, errors }
+    }
+
+    fn scan_half(&self, half: Half) -> Result<(), Error> {
+        let before = match self.scan_status(half, Access::Key) {
+            Err(error) if is_undelivered(&error) || is_refusal(&error) => return Err(error),
+            before => before,
+        };
+        // Asked for even if we will not know its end: the files are in place, and it lets the lock go.
+        self.client.post(&format!("/data/api/v1/scan/{half}"))?.successful()?;
+        let before = before?;
+        let (started, mut pace) = (Instant::now(), Pace::new());
+        loop {
+            match self.scan_status(half, Access::Key) {
+                Ok(now) if now.is_after(before) => return Ok(()),
+                Ok(_) => {}
+                // A gateway that stumbles may still have scanned: look again until the time is over.
+                Err(error) if error.is_passing() => {}
+                Err(error) => return Err(error),
+            }
+            let waited = started.elapsed();
+            if waited >= self.limits.gateway {
+                return Err(Error::ScanTimedOut { half, waited });
+            }
+            self.client.pause(pace.next().min(self.limits.gateway.saturating_sub(waited)))?;
+        }
+    }
+
+    pub(crate) fn scan_status(&self, half: Half, access: Access) -> Result<Status, Error> {
+        let answer = self.client.get(&format!("/data/api/v1/scan/{half}"), access)?;
+        let (call, value) = answer.json()?;
+        let is_active = value["scanActive"].as_bool().unwrap_or(false);
+        match value["lastScanTimestamp"].as_i64() {
+            Some(timestamp) => Ok(Status { is_active, timestamp }),
+            // A gateway that never scanned may have nothing to say.
+            None if value.is_object() && value["lastScanTimestamp"].is_null() => {
+                Ok(Status { is_active, timestamp: 0 })
+            }
+            None => Err(Error::Malformed { call, why: "it has no lastScanTimestamp" }),
+        }
+    }
+}
+
+impl Status {
+    /// A scan is over when its timestamp is another one. Where one was running when we asked, the first change may be that
+    /// one's: then it must also be quiet.
+    fn is_after(self, before: Self) -> bool {
+        self.timestamp != before.timestamp && !(before.is_active && self.is_active)
+    }
+}
+
+/// Nobody took the request.
+fn is_undelivered(error: &Error) -> bool {
+    matches!(
+        error.reason(),
+        Reason::ConnectionRefused
+            | Reason::Unreachable
+            | Reason::TimedOut
+            | Reason::NeedsCommissioning
+            | Reason::GatewayStarting
+            | Reason::Cancelled
+    )
+}
+
+fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Unauthorized { .. } | Error::Forbidden { .. })
+        || matches!(error.reason(), Reason::KeyMissing | Reason::KeyUnusable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // decisions.md, gateway down.
+    #[test]
+    fn an_owed_scan_is_tried_soon_and_then_every_period() {
+        let period = Duration::from_secs(45);
+        let pauses: Vec<u64> =
+            (0..6).map(|attempt| retry_after(attempt, period).as_secs()).collect();
+        assert_eq!(pauses, [5, 10, 30, 60, 45, 45]);
+    }
+
+    // cli.md, Gateway: never by comparing clocks.
+    #[test]
+    fn a_scan_is_over_when_the_timestamp_is_another_one_later_or_not() {
+        let status = |is_active, timestamp| Status { is_active, timestamp };
+        assert!(status(false, 5).is_after(status(false, 9)));
+        assert!(status(true, 10).is_after(status(false, 9)));
+        assert!(!status(false, 9).is_after(status(false, 9)));
+        assert!(
+            !status(true, 10).is_after(status(true, 9)),
+            "that may be the end of the earlier one"
+        );
+        assert!(status(false, 10).is_after(status(true, 9)));
+    }
+
+    #[test]
+    fn pauses_grow_to_a_second() {
+        let mut pace = Pace::new();
+        let pauses: Vec<u128> = (0..8).map(|_| pace.next().as_millis()).collect();
+        assert_eq!(pauses, [25, 50, 100, 200, 400, 800, 1000, 1000]);
+    }
+}

@@ -1,0 +1,101 @@
+//! Which port, and whom we trust there: decisions.md, gateway port and TLS; promises.md G2.
+
+use fake_gateway::{Fault, State, Token, Ugly};
+use stoker_ignition::{Endpoint, Gateway, Options, Readiness, Reason};
+
+use crate::support::{KEY, World};
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn at(world: &World, endpoint: Endpoint) -> Gateway {
+    Gateway::connect(Options { endpoint, ..world.options() }).unwrap()
+}
+
+#[test]
+fn the_tls_port_is_used_where_the_plain_one_does_not_answer() {
+    let world = World::with(fake_gateway::Options::tls_only);
+    let gateway = at(&world, Endpoint::loopback(free_port(), world.fake.tls_port()));
+    assert!(matches!(gateway.readiness(), Readiness::Running));
+    gateway.projects().unwrap();
+}
+
+#[test]
+fn the_tls_port_is_used_where_the_key_demands_a_secure_channel() {
+    let world = World::with(fake_gateway::Options::with_tls);
+    world.fake.set_tokens([Token::parse(KEY).unwrap().secure_channel_required()]);
+    let gateway = at(&world, Endpoint::loopback(world.fake.plain_port(), world.fake.tls_port()));
+    gateway.projects().unwrap();
+    let before = world.fake.calls().len();
+    gateway.projects().unwrap();
+    assert_eq!(world.fake.calls().len(), before + 1, "what worked is asked first from then on");
+}
+
+#[test]
+fn a_gateway_that_redirects_to_https_is_met_there() {
+    let world = World::with(fake_gateway::Options::with_tls);
+    world.fake.fail(Fault::new(Ugly::Redirect("https://gateway:8043/".into())).times(1));
+    let gateway = at(&world, Endpoint::loopback(world.fake.plain_port(), world.fake.tls_port()));
+    gateway.projects().unwrap();
+}
+
+#[test]
+fn a_missing_permission_stays_one_on_both_ports() {
+    let world = World::with(fake_gateway::Options::with_tls);
+    world.fake.set_tokens([Token::parse(KEY).unwrap().without_read()]);
+    let endpoint = Endpoint::loopback(world.fake.plain_port(), world.fake.tls_port());
+    let error = at(&world, endpoint).projects().unwrap_err();
+    assert_eq!(error.reason(), Reason::Forbidden);
+    assert!(error.to_string().contains("http://"), "{error}");
+}
+
+#[test]
+fn two_dead_ports_are_one_refusal_that_names_the_first() {
+    let world = World::new();
+    world.fake.set(State::Down);
+    let endpoint = Endpoint::loopback(world.fake.plain_port(), free_port());
+    let error = at(&world, endpoint).projects().unwrap_err();
+    assert_eq!(error.reason(), Reason::ConnectionRefused);
+    assert!(error.to_string().contains(&world.fake.url()), "{error}");
+}
+
+#[test]
+fn an_address_that_is_set_counts_exactly() {
+    let world = World::with(fake_gateway::Options::with_tls);
+    world.fake.set_tokens([Token::parse(KEY).unwrap().secure_channel_required()]);
+    let error = world.gateway().projects().unwrap_err();
+    assert_eq!(error.reason(), Reason::Forbidden);
+}
+
+// G2
+#[test]
+fn tls_on_one_side_only_is_told_apart_both_ways() {
+    let world = World::with(fake_gateway::Options::with_tls);
+    let plain_to_tls = format!("http://localhost:{}", world.fake.tls_port());
+    let tls_to_plain = format!("https://localhost:{}", world.fake.plain_port());
+    for url in [plain_to_tls, tls_to_plain] {
+        let error = at(&world, Endpoint::parse(&url).unwrap()).projects().unwrap_err();
+        assert_eq!(error.reason(), Reason::TlsMismatch, "{url}: {error}");
+        assert!(error.hint().contains("8043"));
+    }
+}
+
+#[test]
+fn a_given_authority_is_what_counts_even_on_loopback() {
+    let (world, stranger) = (
+        World::with(fake_gateway::Options::tls_only),
+        World::with(fake_gateway::Options::tls_only),
+    );
+    let endpoint = Endpoint::parse(&world.fake.tls_url()).unwrap();
+    let ca_file = world.data().join("ca.pem");
+    let ask = |pem: &str| {
+        std::fs::write(&ca_file, pem).unwrap();
+        let (endpoint, ca_file) = (endpoint.clone(), Some(ca_file.clone()));
+        Gateway::connect(Options { endpoint, ca_file, ..world.options() })?.projects()
+    };
+    ask(world.fake.authority_pem().unwrap()).unwrap();
+    let other = ask(stranger.fake.authority_pem().unwrap()).unwrap_err();
+    assert_eq!(other.reason(), Reason::CertificateUntrusted);
+    assert_eq!(ask("no certificate").unwrap_err().reason(), Reason::CertificatesUnusable);
+}

@@ -1,0 +1,110 @@
+//! The scan lock: cli.md, Gateway.
+
+use std::time::{Duration, Instant};
+
+use fake_gateway::{self as fake, Api, Fault, Relock, Token, Ugly};
+use stoker_ignition::{
+    Consequence, Error, Gateway, Half, Halves, Held, Limits, Lock, Options, Reason,
+};
+
+use crate::support::{KEY, World};
+
+fn held(lock: Result<Lock, Error>) -> Held {
+    match lock.unwrap() {
+        Lock::Held(held) => held,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_halves_that_change_are_locked_projects_first() {
+    let world = World::new();
+    let held = held(world.gateway().lock(Halves::BOTH));
+    assert_eq!(held.halves(), Halves::BOTH);
+    assert!(world.fake.is_locked(fake::Half::Projects) && world.fake.is_locked(fake::Half::Config));
+    assert_eq!(world.posts(), ["scan-lock/projects", "scan-lock/config"]);
+    assert!(held.left() > Duration::from_secs(20) && !held.is_short());
+    let body: serde_json::Value = serde_json::from_str(&world.fake.requests()[0].body).unwrap();
+    assert_eq!(body, serde_json::json!({"acquireTimeout": 4, "holdTimeout": 60}));
+}
+
+#[test]
+fn nothing_to_lock_asks_nobody() {
+    let world = World::new();
+    assert_eq!(world.gateway().lock(Halves::NONE).unwrap(), Lock::NotNeeded);
+    assert_eq!(world.posts(), Vec::<String>::new());
+}
+
+#[test]
+fn a_gateway_without_the_route_is_gone_on_with() {
+    let world = World::with(|options| fake::Options { api: Api::WithoutScanLock, ..options });
+    assert_eq!(world.gateway().lock(Halves::BOTH).unwrap(), Lock::NotOffered);
+}
+
+#[test]
+fn a_lock_that_is_let_go_in_time_is_waited_for() {
+    let world = World::new();
+    world.fake.hold_lock(fake::Half::Config, Duration::from_mins(10));
+    let gateway = world.gateway();
+    let waiting = std::thread::spawn(move || gateway.lock(Halves::BOTH));
+    assert!(world.fake.wait_for_requests(
+        "/data/api/v1/scan-lock/config",
+        3,
+        Duration::from_secs(20)
+    ));
+    world.fake.release_lock(fake::Half::Config);
+    assert_eq!(held(waiting.join().unwrap()).halves(), Halves::BOTH);
+}
+
+#[test]
+fn a_lock_that_stays_held_ends_with_nothing_written() {
+    let world = World::new();
+    world.fake.hold_lock(fake::Half::Projects, Duration::from_mins(10));
+    let error = world.impatient(Duration::from_millis(300)).lock(Halves::BOTH).unwrap_err();
+    assert!(matches!(error, Error::LockHeld { half: Half::Projects, .. }), "{error}");
+    assert_eq!(error.consequence(), Consequence::WriteNothing);
+    assert!(world.posts().len() >= 2, "asked more than once");
+    world.fake.heal();
+    world.fake.fail(Fault::new(Ugly::Status(408)).on("/data/api/v1/scan-lock"));
+    let error = world.impatient(Duration::from_millis(300)).lock(Halves::BOTH).unwrap_err();
+    assert!(matches!(error, Error::LockTimedOut { .. }), "{error}");
+    assert_eq!(error.reason(), Reason::ScanLockHeld);
+}
+
+#[test]
+fn a_key_that_may_not_write_is_refused_before_anything_is_renamed() {
+    let world = World::new();
+    world.fake.set_tokens([Token::parse(KEY).unwrap().without_write()]);
+    let error = world.gateway().lock(Halves::BOTH).unwrap_err();
+    assert_eq!(
+        (error.reason(), error.consequence()),
+        (Reason::Forbidden, Consequence::WriteNothing)
+    );
+    assert_eq!(world.posts().len(), 1, "no blind retries");
+}
+
+#[test]
+fn a_gateway_that_restarts_under_the_lock_is_waited_for() {
+    let world = World::new();
+    world.fake.fail(Fault::new(Ugly::Status(503)).on("/data/api/v1/scan-lock").times(2));
+    assert_eq!(held(world.gateway().lock(Halves::BOTH)).halves(), Halves::BOTH);
+}
+
+#[test]
+fn a_lock_that_runs_short_is_taken_again_even_from_a_gateway_that_lets_it_run_out_first() {
+    for relock in [Relock::Extends, Relock::Conflicts] {
+        let world = World::with(|options| fake::Options { relock, ..options });
+        let options = world.options();
+        let limits = Limits { hold: Duration::from_secs(1), ..options.limits };
+        let gateway = Gateway::connect(Options { limits, ..options }).unwrap();
+        let first = held(gateway.lock(Halves::BOTH));
+        let asked = Instant::now();
+        while !first.is_short() {
+            assert!(asked.elapsed() < Duration::from_secs(20));
+            std::thread::yield_now();
+        }
+        let again = held(gateway.renew(first));
+        assert!(again.left() > first.left() || first.left().is_zero(), "{relock:?}");
+        assert_eq!(again.halves(), Halves::BOTH);
+    }
+}

@@ -1,0 +1,12 @@
+//! The edge to a gateway, against the stand-in, over real HTTP.
+
+#![expect(clippy::unwrap_used, reason = "test code, its support included")]
+
+mod approach;
+mod channel;
+mod designer;
+mod fault;
+mod key;
+mod lock;
+mod scan;
+mod support;
