@@ -22,7 +22,7 @@ pub(crate) fn run(
     let period = shared.options.auto_scan.unwrap_or(Duration::from_hours(24));
     loop {
         match asked.recv_timeout(period) {
-            Ok(Requested) => {}
+            Ok(Requested) => shared.change(|world| world.half_mut(half).is_pending = false),
             Err(RecvTimeoutError::Timeout) if begin_own(shared, half) => {}
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => return,
@@ -46,6 +46,7 @@ pub(crate) fn begin(shared: &Shared, half: Half) {
     shared.change(|world| {
         let half = world.half_mut(half);
         half.lock.release();
+        half.is_pending = true;
         half.set_status(ScanStatus { active: true, ..half.status }, lag);
     });
 }
@@ -114,6 +115,6 @@ fn end(shared: &Shared, half: Half, took: Duration) {
         let later = half.status.timestamp.saturating_add(1);
         let timestamp = if half.status.timestamp == now { later } else { now };
         let duration_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
-        half.set_status(ScanStatus { active: false, timestamp, duration_ms }, lag);
+        half.set_status(ScanStatus { active: half.is_pending, timestamp, duration_ms }, lag);
     });
 }

@@ -99,6 +99,8 @@ pub(crate) struct ScanStatus {
 pub(crate) struct HalfWorld {
     pub(crate) lock: Lock,
     pub(crate) status: ScanStatus,
+    /// Asked for and not begun: the half stays active when a scan before it ends.
+    pub(crate) is_pending: bool,
     told: Vec<(Instant, ScanStatus)>,
     pub(crate) snapshot: Snapshot,
 }

@@ -1,6 +1,5 @@
 //! How a run goes about a gateway: with lock and scan, files only, or not at all.
 
-use crate::client::Access;
 use crate::error::{Consequence, Error};
 use crate::gateway::Gateway;
 use crate::half::Half;
@@ -58,6 +57,6 @@ impl Gateway {
 
     /// Asks for something harmless that needs the key.
     pub fn check_key(&self) -> Result<(), Error> {
-        self.scan_status(Half::Projects, Access::Key).map(drop)
+        self.scan_status(Half::Projects, self.limits.call).map(drop)
     }
 }

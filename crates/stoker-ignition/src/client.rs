@@ -60,9 +60,10 @@ impl Client {
         })
     }
 
-    pub(crate) fn get(&self, path: &str, access: Access) -> Result<Answer, Error> {
+    /// Gets, within the limit of a call and within `left` of something longer.
+    pub(crate) fn get(&self, path: &str, access: Access, left: Duration) -> Result<Answer, Error> {
         let question = self.question(Method::GET, path, access)?;
-        self.wait(self.limits.call, &question)
+        self.wait(self.limits.call.min(left), &question)
     }
 
     /// Posts without a body.

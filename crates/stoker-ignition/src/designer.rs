@@ -40,7 +40,7 @@ pub struct Designer {
 impl Gateway {
     /// Returns the designer sessions that are open.
     pub fn designers(&self) -> Result<Vec<Designer>, Error> {
-        let answer = self.client.get("/data/api/v1/designers", Access::Key)?;
+        let answer = self.client.get("/data/api/v1/designers", Access::Key, self.limits.call)?;
         let (call, value) = answer.json()?;
         let designers = items(&value).map(|items| items.iter().map(Designer::read).collect());
         designers.map_err(|why| Error::Malformed { call, why })

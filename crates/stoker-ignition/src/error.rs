@@ -10,7 +10,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use reason::{Consequence, Reason};
+pub use reason::{Consequence, Reason, Retry};
 
 use crate::half::Half;
 
@@ -106,6 +106,15 @@ impl fmt::Debug for Call {
 }
 
 impl Error {
+    /// Returns when to try again.
+    pub fn retry(&self) -> Retry {
+        let waits_for_others = matches!(
+            self.reason(),
+            Reason::ScanLockHeld | Reason::ScanTimedOut | Reason::DesignerSessionActive
+        );
+        if self.is_passing() || waits_for_others { Retry::Backoff } else { Retry::NextPeriod }
+    }
+
     /// Returns whether asking again in a moment may help, while a call of ours is being waited for.
     pub(crate) fn is_passing(&self) -> bool {
         matches!(

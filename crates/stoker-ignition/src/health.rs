@@ -1,12 +1,15 @@
 //! Readiness: what `/StatusPing` and `/system/gwinfo` say, neither of which needs a key.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::answer::Answer;
 use crate::client::Access;
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::scan::Pace;
+
+/// What the last look gets, though the time is over.
+const A_MOMENT: Duration = Duration::from_millis(500);
 
 /// Whether the gateway is in service.
 #[derive(Debug)]
@@ -37,14 +40,18 @@ impl Gateway {
     ///
     /// `gwinfo` has the last word where it has one: `StatusPing` of a gateway that was never commissioned may say anything.
     pub fn readiness(&self) -> Readiness {
-        let ping = match self.client.get("/StatusPing", Access::Anybody) {
+        self.readiness_within(self.limits.call)
+    }
+
+    fn readiness_within(&self, left: Duration) -> Readiness {
+        let ping = match self.client.get("/StatusPing", Access::Anybody, left) {
             Ok(answer) => ping_word(answer),
             Err(error) => return Readiness::Unreachable(error),
         };
         if let Err(Error::NeedsCommissioning { .. }) = ping {
             return Readiness::NeedsCommissioning;
         }
-        let info = self.client.get("/system/gwinfo", Access::Anybody).and_then(info_word);
+        let info = self.client.get("/system/gwinfo", Access::Anybody, left).and_then(info_word);
         match (ping, info) {
             (_, Ok(Word::NeedsCommissioning) | Err(Error::NeedsCommissioning { .. }))
             | (Ok(Word::NeedsCommissioning), _) => Readiness::NeedsCommissioning,
@@ -61,7 +68,8 @@ impl Gateway {
         let started = Instant::now();
         let mut pace = Pace::new();
         loop {
-            match self.readiness() {
+            let left = self.limits.gateway.saturating_sub(started.elapsed());
+            match self.readiness_within(left.max(A_MOMENT)) {
                 Readiness::Running => return Ok(()),
                 Readiness::Unreachable(error @ Error::Cancelled) => return Err(error),
                 Readiness::Unreachable(_)
@@ -69,10 +77,10 @@ impl Gateway {
                 | Readiness::Starting
                 | Readiness::NeedsCommissioning => {}
             }
-            if started.elapsed() >= self.limits.gateway {
+            if left.is_zero() {
                 return Err(Error::NotReady { waited: started.elapsed() });
             }
-            self.client.pause(pace.next())?;
+            self.client.pause(pace.next().min(left))?;
         }
     }
 }

@@ -46,7 +46,7 @@ pub use approach::{Approach, Run};
 pub use cancel::Cancel;
 pub use designer::{Designer, Policy};
 pub use endpoint::Endpoint;
-pub use error::{Call, Consequence, Error, Reason};
+pub use error::{Call, Consequence, Error, Reason, Retry};
 pub use gateway::{Gateway, Limits, Options};
 pub use half::{Half, Halves};
 pub use health::Readiness;

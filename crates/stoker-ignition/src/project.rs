@@ -29,7 +29,8 @@ impl Gateway {
     /// Returns the names of the projects that are loaded.
     pub fn projects(&self) -> Result<BTreeSet<String>, Error> {
         // No parameter: an unknown one is a filter that matches nothing.
-        let answer = self.client.get("/data/api/v1/projects/names", Access::Key)?;
+        let answer =
+            self.client.get("/data/api/v1/projects/names", Access::Key, self.limits.call)?;
         let (call, value) = answer.json()?;
         names(&value).map_err(|why| Error::Malformed { call, why })
     }

@@ -15,6 +15,9 @@ const RETRIES: [Duration; 4] = [
     Duration::from_mins(1),
 ];
 
+/// What the last look gets, though the time is over.
+const A_MOMENT: Duration = Duration::from_millis(500);
+
 /// What became of one half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scan {
@@ -128,32 +131,35 @@ impl Gateway {
     }
 
     fn scan_half(&self, half: Half) -> Result<(), Error> {
-        let before = match self.scan_status(half, Access::Key) {
+        let before = match self.scan_status(half, self.limits.call) {
             Err(error) if is_undelivered(&error) || is_refusal(&error) => return Err(error),
             before => before,
         };
         // Asked for even if we will not know its end: the files are in place, and it lets the lock go.
         self.client.post(&format!("/data/api/v1/scan/{half}"))?.successful()?;
-        let before = before?;
+        self.wait_for_scan(half, before?)
+    }
+
+    fn wait_for_scan(&self, half: Half, before: Status) -> Result<(), Error> {
         let (started, mut pace) = (Instant::now(), Pace::new());
         loop {
-            match self.scan_status(half, Access::Key) {
+            let left = self.limits.gateway.saturating_sub(started.elapsed());
+            match self.scan_status(half, left.max(A_MOMENT)) {
                 Ok(now) if now.is_after(before) => return Ok(()),
                 Ok(_) => {}
                 // A gateway that stumbles may still have scanned: look again until the time is over.
                 Err(error) if error.is_passing() => {}
                 Err(error) => return Err(error),
             }
-            let waited = started.elapsed();
-            if waited >= self.limits.gateway {
-                return Err(Error::ScanTimedOut { half, waited });
+            if left.is_zero() {
+                return Err(Error::ScanTimedOut { half, waited: started.elapsed() });
             }
-            self.client.pause(pace.next().min(self.limits.gateway.saturating_sub(waited)))?;
+            self.client.pause(pace.next().min(left))?;
         }
     }
 
-    pub(crate) fn scan_status(&self, half: Half, access: Access) -> Result<Status, Error> {
-        let answer = self.client.get(&format!("/data/api/v1/scan/{half}"), access)?;
+    pub(crate) fn scan_status(&self, half: Half, left: Duration) -> Result<Status, Error> {
+        let answer = self.client.get(&format!("/data/api/v1/scan/{half}"), Access::Key, left)?;
         let (call, value) = answer.json()?;
         let is_active = value["scanActive"].as_bool().unwrap_or(false);
         match value["lastScanTimestamp"].as_i64() {

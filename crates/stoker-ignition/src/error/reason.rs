@@ -43,6 +43,15 @@ pub enum Consequence {
     ScanOwed,
 }
 
+/// When what failed is tried again, if nothing changes here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// Soon, then less often: it may pass by itself.
+    Backoff,
+    /// At the next period: somebody must do something first, on the gateway or here.
+    NextPeriod,
+}
+
 impl Reason {
     /// Returns the word.
     pub fn as_str(self) -> &'static str {

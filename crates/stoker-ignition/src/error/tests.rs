@@ -47,7 +47,7 @@ fn a_key_that_is_not_taken_writes_nothing_and_is_not_tried_again_blindly() {
         [Error::Unauthorized { call: call() }, Error::Forbidden { call: call() }, Error::NoKey]
     {
         assert_eq!(error.consequence(), Consequence::WriteNothing);
-        assert!(!error.is_passing());
+        assert_eq!(error.retry(), Retry::NextPeriod);
     }
 }
 

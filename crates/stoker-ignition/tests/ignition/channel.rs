@@ -5,8 +5,12 @@ use stoker_ignition::{Endpoint, Gateway, Options, Readiness, Reason};
 
 use crate::support::{KEY, World};
 
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+/// A port that is taken and on which nobody listens, for as long as the socket lives.
+fn dead_port() -> (tokio::net::TcpSocket, u16) {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = socket.local_addr().unwrap().port();
+    (socket, port)
 }
 
 fn at(world: &World, endpoint: Endpoint) -> Gateway {
@@ -16,7 +20,8 @@ fn at(world: &World, endpoint: Endpoint) -> Gateway {
 #[test]
 fn the_tls_port_is_used_where_the_plain_one_does_not_answer() {
     let world = World::with(fake_gateway::Options::tls_only);
-    let gateway = at(&world, Endpoint::loopback(free_port(), world.fake.tls_port()));
+    let (_taken, dead) = dead_port();
+    let gateway = at(&world, Endpoint::loopback(dead, world.fake.tls_port()));
     assert!(matches!(gateway.readiness(), Readiness::Running));
     gateway.projects().unwrap();
 }
@@ -54,7 +59,8 @@ fn a_missing_permission_stays_one_on_both_ports() {
 fn two_dead_ports_are_one_refusal_that_names_the_first() {
     let world = World::new();
     world.fake.set(State::Down);
-    let endpoint = Endpoint::loopback(world.fake.plain_port(), free_port());
+    let (_taken, dead) = dead_port();
+    let endpoint = Endpoint::loopback(world.fake.plain_port(), dead);
     let error = at(&world, endpoint).projects().unwrap_err();
     assert_eq!(error.reason(), Reason::ConnectionRefused);
     assert!(error.to_string().contains(&world.fake.url()), "{error}");

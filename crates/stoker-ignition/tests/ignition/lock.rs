@@ -25,7 +25,7 @@ fn the_halves_that_change_are_locked_projects_first() {
     assert_eq!(world.posts(), ["scan-lock/projects", "scan-lock/config"]);
     assert!(held.left() > Duration::from_secs(20) && !held.is_short());
     let body: serde_json::Value = serde_json::from_str(&world.fake.requests()[0].body).unwrap();
-    assert_eq!(body, serde_json::json!({"acquireTimeout": 4, "holdTimeout": 60}));
+    assert_eq!(body, serde_json::json!({"acquireTimeout": 5, "holdTimeout": 60}));
 }
 
 #[test]

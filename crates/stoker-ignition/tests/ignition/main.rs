@@ -10,3 +10,4 @@ mod key;
 mod lock;
 mod scan;
 mod support;
+mod transaction;
