@@ -144,9 +144,11 @@ impl Gateway {
         })
     }
 
-    /// Waits until this many scans have ended; returns whether they have.
-    pub fn wait_for_scans(&self, count: usize, timeout: Duration) -> bool {
-        self.shared.wait(timeout, |world| world.scans.len() >= count)
+    /// Waits until this many scans of `half` have ended, the one at start included; returns whether they have.
+    pub fn wait_for_scans(&self, half: Half, count: usize, timeout: Duration) -> bool {
+        self.shared.wait(timeout, |world| {
+            world.scans.iter().filter(|scan| scan.half == half).count() >= count
+        })
     }
 
     /// Waits until it is in `state`; returns whether it is.

@@ -66,9 +66,9 @@ fn a_restart_is_starting_with_the_port_open() {
 #[test]
 fn a_restart_ends_by_itself() {
     let (_data, gateway) = gateway(|options| options);
-    let boots = gateway.scans().len();
     post(&gateway, "/data/api/v1/restart-tasks/restart?confirm=true", "");
-    assert!(gateway.wait_for_scans(boots + 2, PATIENCE), "both halves are loaded again");
+    assert!(gateway.wait_for_scans(Half::Projects, 2, PATIENCE), "loaded again");
+    assert!(gateway.wait_for_scans(Half::Config, 2, PATIENCE), "loaded again");
     assert!(gateway.wait_for_state(State::Running, PATIENCE));
 }
 

@@ -13,11 +13,15 @@ fn body(acquire: u64, hold: u64) -> String {
     json!({"acquireTimeout": acquire, "holdTimeout": hold}).to_string()
 }
 
+fn scans(gateway: &Gateway, half: Half) -> usize {
+    gateway.scans().iter().filter(|scan| scan.half == half).count()
+}
+
 /// Asks for a scan of `half` and waits until it ended.
 fn scan(gateway: &Gateway, half: Half) {
-    let ended = gateway.scans().len();
+    let ended = scans(gateway, half);
     assert_eq!(post(gateway, &format!("/data/api/v1/scan/{}", half.name()), "").status, 200);
-    assert!(gateway.wait_for_scans(ended + 1, PATIENCE));
+    assert!(gateway.wait_for_scans(half, ended + 1, PATIENCE));
 }
 
 #[test]
@@ -190,7 +194,8 @@ fn scans_of_its_own_wait_for_the_lock() {
     assert_eq!(post(&gateway, LOCK, &body(10, 60)).status, 200);
     write(data.path(), "projects/annex/project.json", "");
     // Config is not locked: its scans show that time has passed.
-    assert!(gateway.wait_for_scans(gateway.scans().len() + 5, PATIENCE));
+    let config = scans(&gateway, Half::Config);
+    assert!(gateway.wait_for_scans(Half::Config, config + 5, PATIENCE));
     assert_eq!(gateway.loaded().poisoned, []);
     write(data.path(), "projects/annex/project.json", "{}");
     scan(&gateway, Half::Projects);
