@@ -150,7 +150,11 @@ impl HalfWorld {
     /// Makes `status` the truth now, and what the API tells `lag` later.
     pub(crate) fn set_status(&mut self, status: ScanStatus, lag: Duration) {
         self.status = status;
-        self.told.push((Instant::now() + lag, status));
+        let now = Instant::now();
+        // What was told before the latest news is never told again.
+        let latest = self.told.iter().rposition(|(from, _)| *from <= now).unwrap_or(0);
+        self.told.drain(..latest);
+        self.told.push((now + lag, status));
     }
 
     /// Returns what the API tells at `now`.

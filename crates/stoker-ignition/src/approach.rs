@@ -1,5 +1,7 @@
 //! How a run goes about a gateway: with lock and scan, files only, or not at all.
 
+use std::time::Duration;
+
 use crate::error::{Consequence, Error};
 use crate::gateway::Gateway;
 use crate::half::Half;
@@ -36,15 +38,18 @@ impl Gateway {
     /// still before the first rename.
     pub fn approach(&self, run: Run) -> Result<Approach, Error> {
         let started = match (self.readiness(), run) {
-            (Readiness::Running, _) => Ok(()),
-            (Readiness::Starting | Readiness::NeedsCommissioning, Run::First) => {
-                let why = Error::NotReady { waited: std::time::Duration::ZERO };
-                return Ok(Approach::Land { scan: Scan::Skipped, why });
+            // What pings oddly may still serve the API: its answer to the key counts for more.
+            (Readiness::Running | Readiness::Unknown(_), _) => Ok(()),
+            (away @ Readiness::Unreachable(_), _) => away.in_service(Duration::ZERO),
+            (early @ (Readiness::Starting | Readiness::NeedsCommissioning), Run::First) => {
+                return match early.in_service(Duration::ZERO) {
+                    Ok(()) => Ok(Approach::Scan),
+                    Err(why) => Ok(Approach::Land { scan: Scan::Skipped, why }),
+                };
             }
             (Readiness::Starting | Readiness::NeedsCommissioning, Run::Later) => {
                 self.wait_until_running()
             }
-            (Readiness::Unreachable(error) | Readiness::Unknown(error), _) => Err(error),
         };
         match started.and_then(|()| self.check_key()) {
             Ok(()) => Ok(Approach::Scan),

@@ -77,8 +77,10 @@ pub enum Error {
     #[error("{call} failed: the answer is larger than {limit} bytes")]
     TooLarge { call: Call, limit: usize },
 
-    #[error("the gateway is not in service after {waited:?}")]
+    #[error("the gateway is starting (waited {waited:?})")]
     NotReady { waited: Duration },
+    #[error("the gateway is not commissioned (waited {waited:?})")]
+    NotCommissioned { waited: Duration },
     #[error("the scan lock of {half} is held by somebody else, after {waited:?}")]
     LockHeld { half: Half, waited: Duration },
     #[error("the scan lock of {half} was not granted, after {waited:?}")]

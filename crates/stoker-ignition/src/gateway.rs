@@ -1,5 +1,6 @@
 //! A gateway as the rest of Stoker knows it; the steps are in modules of their own.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -66,6 +67,12 @@ impl Default for Limits {
             gateway: Duration::from_mins(1),
             hold: Duration::from_mins(1),
         }
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway").field("limits", &self.limits).finish_non_exhaustive()
     }
 }
 

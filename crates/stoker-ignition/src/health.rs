@@ -69,18 +69,26 @@ impl Gateway {
         let mut pace = Pace::new();
         loop {
             let left = self.limits.gateway.saturating_sub(started.elapsed());
-            match self.readiness_within(left.max(A_MOMENT)) {
-                Readiness::Running => return Ok(()),
-                Readiness::Unreachable(error @ Error::Cancelled) => return Err(error),
-                Readiness::Unreachable(_)
-                | Readiness::Unknown(_)
-                | Readiness::Starting
-                | Readiness::NeedsCommissioning => {}
-            }
-            if left.is_zero() {
-                return Err(Error::NotReady { waited: started.elapsed() });
+            let readiness = self.readiness_within(left.max(A_MOMENT));
+            let is_cancelled = matches!(readiness, Readiness::Unreachable(Error::Cancelled));
+            match readiness.in_service(started.elapsed()) {
+                Ok(()) => return Ok(()),
+                Err(error) if is_cancelled || left.is_zero() => return Err(error),
+                Err(_) => {}
             }
             self.client.pause(pace.next().min(left))?;
+        }
+    }
+}
+
+impl Readiness {
+    /// Returns why the gateway is not in service, if it is not, after waiting this long.
+    pub fn in_service(self, waited: Duration) -> Result<(), Error> {
+        match self {
+            Self::Running => Ok(()),
+            Self::Starting => Err(Error::NotReady { waited }),
+            Self::NeedsCommissioning => Err(Error::NotCommissioned { waited }),
+            Self::Unreachable(error) | Self::Unknown(error) => Err(error),
         }
     }
 }

@@ -106,7 +106,9 @@ impl Error {
             Self::Unauthorized { .. } => Reason::Unauthorized,
             Self::Forbidden { .. } => Reason::Forbidden,
             Self::NotFound { .. } => Reason::RouteNotFound,
-            Self::NeedsCommissioning { .. } => Reason::NeedsCommissioning,
+            Self::NeedsCommissioning { .. } | Self::NotCommissioned { .. } => {
+                Reason::NeedsCommissioning
+            }
             Self::Redirected { .. } => Reason::Redirected,
             Self::TooManyRequests { .. } => Reason::TooManyRequests,
             Self::Starting { .. } | Self::NotReady { .. } => Reason::GatewayStarting,

@@ -76,11 +76,16 @@ fn a_gateway_in_service_is_scanned() {
 
 #[test]
 fn the_first_sync_of_a_starting_gateway_lands_without_a_scan_and_without_waiting() {
-    for state in [State::Starting, State::Uncommissioned] {
+    let cases = [
+        (State::Starting, Reason::GatewayStarting),
+        (State::Uncommissioned, Reason::NeedsCommissioning),
+    ];
+    for (state, reason) in cases {
         let world = World::with(|options| options.state(state));
         let started = Instant::now();
         let approach = world.gateway().approach(Run::First).unwrap();
-        assert!(matches!(approach, Approach::Land { scan: Scan::Skipped, .. }), "{approach:?}");
+        let Approach::Land { scan: Scan::Skipped, why } = approach else { panic!("{approach:?}") };
+        assert_eq!(why.reason(), reason);
         assert!(started.elapsed() < Duration::from_secs(10));
     }
 }
@@ -100,7 +105,15 @@ fn a_later_sync_does_not_wait_for_ever() {
     let world = World::with(|options| options.state(State::Uncommissioned));
     let approach = world.impatient(Duration::from_millis(200)).approach(Run::Later).unwrap();
     let Approach::Land { scan: Scan::Owed, why } = approach else { panic!("{approach:?}") };
-    assert_eq!(why.reason(), Reason::GatewayStarting);
+    assert_eq!(why.reason(), Reason::NeedsCommissioning);
+}
+
+#[test]
+fn a_gateway_whose_pings_are_odd_is_judged_by_its_api() {
+    let world = World::new();
+    world.fake.fail(Fault::new(Ugly::Status(404)).on("/StatusPing"));
+    world.fake.fail(Fault::new(Ugly::Html).on("/system/gwinfo"));
+    assert!(matches!(world.gateway().approach(Run::Later), Ok(Approach::Scan)));
 }
 
 #[test]
