@@ -8,6 +8,7 @@ mod digest;
 pub mod image;
 pub mod node;
 pub mod program;
+pub mod proxy;
 pub mod skip;
 mod state;
 
