@@ -49,7 +49,7 @@ pub use self::rule::{EventFault, Fault, Match};
 use self::serve::Server;
 use self::state::{Book, Door, Reach, Shared};
 use self::tls::Identity;
-use self::upstream::Upstream;
+use self::upstream::{OWN_TOKEN, Upstream};
 
 /// How long the waits of this module last before they panic.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -159,7 +159,7 @@ impl FaultProxy {
         format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: proxy\n\
              clusters: [{{name: proxy, cluster: {{server: \"{url}\", certificate-authority-data: {ca}}}}}]\n\
-             users: [{{name: proxy, user: {{}}}}]\n\
+             users: [{{name: proxy, user: {{token: {OWN_TOKEN}}}}}]\n\
              contexts: [{{name: proxy, context: {{cluster: proxy, user: proxy, namespace: {namespace}}}}}]\n"
         )
     }

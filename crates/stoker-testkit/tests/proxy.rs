@@ -56,11 +56,12 @@ async fn exists(api: &Api<ConfigMap>, name: &str) -> bool {
 
 #[tokio::test]
 async fn counts_are_exact_by_verb_and_resource() {
-    let World { proxy, proxied, namespace, .. } = world().await;
-    let made = create(&proxied, "a").await.unwrap();
-    create(&proxied, "b").await.unwrap();
+    let world = world().await;
+    let World { proxy, proxied, namespace, .. } = &world;
+    let made = create(proxied, "a").await.unwrap();
+    create(proxied, "b").await.unwrap();
     proxied.get("a").await.unwrap();
-    assert!(!exists(&proxied, "missing").await);
+    assert!(!exists(proxied, "missing").await);
     proxied.list(&ListParams::default()).await.unwrap();
     let patch = Patch::Merge(json!({ "data": { "key": "other" } }));
     proxied.patch("b", &PatchParams::default(), &patch).await.unwrap();
@@ -89,7 +90,8 @@ async fn counts_are_exact_by_verb_and_resource() {
 
 #[tokio::test]
 async fn scripted_codes_arrive_as_the_api_servers_own_errors() {
-    let World { proxy, direct, proxied, .. } = world().await;
+    let world = world().await;
+    let World { proxy, direct, proxied, .. } = &world;
     let cases = [
         (403, "Forbidden"),
         (409, "AlreadyExists"),
@@ -102,22 +104,23 @@ async fn scripted_codes_arrive_as_the_api_servers_own_errors() {
     for (code, reason) in cases {
         let name = format!("code-{code}");
         let rule = proxy.fault(Match::verb(Verb::Create), Fault::Status(code)).times(1);
-        let Err(kube::Error::Api(status)) = create(&proxied, &name).await else {
+        let Err(kube::Error::Api(status)) = create(proxied, &name).await else {
             panic!("{code} did not arrive");
         };
         assert_eq!((status.code, status.reason.as_str()), (code, reason));
-        assert!(!exists(&direct, &name).await, "{code}: the server never saw the request");
-        create(&proxied, &name).await.unwrap();
+        assert!(!exists(direct, &name).await, "{code}: the server never saw the request");
+        create(proxied, &name).await.unwrap();
         assert_eq!(rule.hits(), 1);
     }
 }
 
 #[tokio::test]
 async fn a_rule_strikes_only_what_it_names() {
-    let World { proxy, proxied, .. } = world().await;
+    let world = world().await;
+    let World { proxy, proxied, .. } = &world;
     proxy.fault(Match::writes().resource("configmaps").name("a"), Fault::Status(500));
-    create(&proxied, "a").await.expect("a create names no object in its path");
-    create(&proxied, "b").await.unwrap();
+    create(proxied, "a").await.expect("a create names no object in its path");
+    create(proxied, "b").await.unwrap();
     proxied.get("a").await.unwrap();
     proxied.delete("b", &DeleteParams::default()).await.unwrap();
     proxied.delete("a", &DeleteParams::default()).await.unwrap_err();
@@ -127,7 +130,8 @@ async fn a_rule_strikes_only_what_it_names() {
 
 #[tokio::test]
 async fn kubes_own_retry_waits_as_long_as_retry_after_says() {
-    let World { proxy, namespace, .. } = world().await;
+    let world = world().await;
+    let World { proxy, namespace, .. } = &world;
     let patient = Api::namespaced(client(proxy.config()), namespace.name());
     proxy.fault(Match::verb(Verb::Create), Fault::RetryAfter(429, 1)).times(2);
     let start = Instant::now();
@@ -138,7 +142,8 @@ async fn kubes_own_retry_waits_as_long_as_retry_after_says() {
 
 #[tokio::test]
 async fn a_cut_decides_whether_the_server_saw_the_request() {
-    let World { proxy, direct, proxied, .. } = world().await;
+    let world = world().await;
+    let World { proxy, direct, proxied, .. } = &world;
     let cases = [
         ("before-request", Fault::CutBeforeRequest, false),
         ("before-response", Fault::CutBeforeResponse, true),
@@ -146,57 +151,62 @@ async fn a_cut_decides_whether_the_server_saw_the_request() {
     ];
     for (name, fault, is_done) in cases {
         proxy.fault(Match::verb(Verb::Create), fault).times(1);
-        let error = create(&proxied, name).await.expect_err(name);
+        let error = create(proxied, name).await.expect_err(name);
         assert!(!matches!(error, kube::Error::Api(_)), "{name}: no answer, but {error:?}");
-        assert_eq!(exists(&direct, name).await, is_done, "{name}");
+        assert_eq!(exists(direct, name).await, is_done, "{name}");
     }
 }
 
 #[tokio::test]
 async fn a_black_hole_ends_only_by_the_clients_own_patience() {
-    let World { proxy, direct, namespace, .. } = world().await;
-    let mut config = blunt(&proxy);
+    let world = world().await;
+    let World { proxy, direct, namespace, .. } = &world;
+    let mut config = blunt(proxy);
     config.read_timeout = Some(Duration::from_millis(300));
     let hasty = Api::namespaced(client(config), namespace.name());
     proxy.fault(Match::verb(Verb::Create), Fault::BlackHole).times(1);
     let start = Instant::now();
     create(&hasty, "a").await.unwrap_err();
     assert!(start.elapsed() >= Duration::from_millis(300));
-    assert!(!exists(&direct, "a").await);
+    assert!(!exists(direct, "a").await);
     assert_eq!(proxy.requests()[0].status, None);
     create(&hasty, "a").await.unwrap();
 }
 
 #[tokio::test]
 async fn the_kth_write_can_be_held_so_that_exactly_the_ones_before_it_happened() {
-    let World { proxy, direct, proxied, .. } = world().await;
+    let world = world().await;
+    let World { proxy, direct, proxied, .. } = &world;
     let rule = proxy.fault(Match::writes(), Fault::BlackHole).after(2);
+    let api = proxied.clone();
     let writer = tokio::spawn(async move {
         for name in ["a", "b", "c", "d"] {
-            create(&proxied, name).await.unwrap();
+            create(&api, name).await.unwrap();
         }
     });
     rule.until_hits(1).await;
     writer.abort();
-    let done = [exists(&direct, "a").await, exists(&direct, "b").await, exists(&direct, "c").await];
+    let done = [exists(direct, "a").await, exists(direct, "b").await, exists(direct, "c").await];
     assert_eq!(done, [true, true, false]);
 }
 
 #[tokio::test]
 async fn delays_add_up_and_the_request_still_succeeds() {
-    let World { proxy, proxied, .. } = world().await;
+    let world = world().await;
+    let World { proxy, proxied, .. } = &world;
     proxy.fault(Match::any(), Fault::Delay(Duration::from_millis(150)));
     proxy.fault(Match::verb(Verb::Create), Fault::Delay(Duration::from_millis(150)));
     let start = Instant::now();
-    create(&proxied, "a").await.unwrap();
+    create(proxied, "a").await.unwrap();
     assert!(start.elapsed() >= Duration::from_millis(300), "{:?}", start.elapsed());
 }
 
 #[tokio::test]
 async fn an_outage_refuses_connections_and_ends_with_its_guard() {
-    let World { proxy, proxied, .. } = world().await;
+    let world = world().await;
+    let World { proxy, proxied, .. } = &world;
     let address = proxy.url().replace("https://", "");
-    create(&proxied, "a").await.unwrap();
+    create(proxied, "a").await.unwrap();
     for _ in 0..20 {
         let outage = proxy.outage();
         let refused = TcpStream::connect(&address).map(drop).map_err(|error| error.kind());
@@ -214,8 +224,9 @@ async fn an_outage_refuses_connections_and_ends_with_its_guard() {
 
 #[tokio::test]
 async fn a_server_that_goes_away_for_a_while_comes_back_by_itself() {
-    let World { proxy, proxied, .. } = world().await;
-    create(&proxied, "a").await.unwrap();
+    let world = world().await;
+    let World { proxy, proxied, .. } = &world;
+    create(proxied, "a").await.unwrap();
     let start = Instant::now();
     proxy.go_away(Duration::from_millis(500));
     let mut failures = 0;
@@ -229,10 +240,12 @@ async fn a_server_that_goes_away_for_a_while_comes_back_by_itself() {
 
 #[tokio::test]
 async fn a_partition_stops_everything_and_loses_nothing() {
-    let World { proxy, proxied, .. } = world().await;
-    create(&proxied, "a").await.unwrap();
+    let world = world().await;
+    let World { proxy, proxied, .. } = &world;
+    create(proxied, "a").await.unwrap();
     let partition = proxy.partition();
-    let reader = tokio::spawn(async move { proxied.get("a").await });
+    let api = proxied.clone();
+    let reader = tokio::spawn(async move { api.get("a").await });
     proxy.until_count(&Match::verb(Verb::Get), 1).await;
     assert!(TcpStream::connect(proxy.url().replace("https://", "")).is_ok(), "nothing is refused");
     assert!(!reader.is_finished());
@@ -243,7 +256,8 @@ async fn a_partition_stops_everything_and_loses_nothing() {
 
 #[tokio::test]
 async fn the_server_sees_the_proxys_identity_or_the_one_that_the_client_brings() {
-    let World { proxy, direct, namespace, .. } = world().await;
+    let world = world().await;
+    let World { proxy, direct, namespace, .. } = &world;
     let accounts =
         Api::<ServiceAccount>::namespaced(direct.clone().into_client(), namespace.name());
     let account = json!({ "metadata": { "name": "agent" } });
@@ -258,7 +272,7 @@ async fn the_server_sees_the_proxys_identity_or_the_one_that_the_client_brings()
     let mut impersonating = proxy.config();
     impersonating.auth_info.impersonate = Some("jane".to_owned());
 
-    assert_eq!(user_of(direct.into_client()).await, user_of(client(proxy.config())).await);
+    assert_eq!(user_of(direct.clone().into_client()).await, user_of(client(proxy.config())).await);
     let agent = format!("system:serviceaccount:{}:agent", namespace.name());
     assert_eq!(user_of(client(with_token)).await, agent);
     assert_eq!(user_of(client(impersonating)).await, "jane");
@@ -300,7 +314,7 @@ fn programs_reach_the_proxy_by_its_kubeconfig_and_tests_need_no_runtime() {
 
 #[tokio::test]
 async fn nothing_of_a_dropped_proxy_is_left() {
-    let World { proxy, proxied, .. } = world().await;
+    let World { proxy, proxied, direct: _, namespace: _namespace } = world().await;
     create(&proxied, "a").await.unwrap();
     proxy.fault(Match::verb(Verb::Get), Fault::BlackHole);
     let api = proxied.clone();

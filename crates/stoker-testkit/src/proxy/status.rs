@@ -29,6 +29,7 @@ pub(super) fn gone_event(about: &ApiRequest) -> Value {
 }
 
 fn status(code: u16, about: &ApiRequest) -> Value {
+    let name = about.name.as_deref().unwrap_or_default();
     let kind = about.resource.split('/').next().unwrap_or_default();
     json!({
         "kind": "Status",
@@ -37,7 +38,7 @@ fn status(code: u16, about: &ApiRequest) -> Value {
         "status": "Failure",
         "message": format!("scripted fault: {about} is answered with {code}"),
         "reason": reason(code, about.verb),
-        "details": { "name": about.name, "group": about.group, "kind": kind },
+        "details": { "name": name, "group": about.group, "kind": kind },
         "code": code,
     })
 }

@@ -22,6 +22,11 @@ const HOP_BY_HOP: [HeaderName; 7] = [
     header::UPGRADE,
 ];
 
+/// A token that stands for the proxy's own identity: some programs ask a terminal for a name and a
+/// password when a kubeconfig has no credentials at all.
+pub(super) const OWN_TOKEN: &str = "identity-of-the-proxy";
+const OWN_AUTHORIZATION: &str = "Bearer identity-of-the-proxy";
+
 /// Two clients of one server.
 #[derive(Clone)]
 pub(super) struct Upstream {
@@ -54,6 +59,9 @@ impl Upstream {
         if verb == Verb::Watch {
             // Events are read on their way through; compressed ones could not be.
             parts.headers.remove(header::ACCEPT_ENCODING);
+        }
+        if parts.headers.get(header::AUTHORIZATION).is_some_and(|it| it == OWN_AUTHORIZATION) {
+            parts.headers.remove(header::AUTHORIZATION);
         }
         let has_credentials = parts.headers.contains_key(header::AUTHORIZATION);
         let client = if has_credentials { &self.bare } else { &self.trusted };
