@@ -3,6 +3,7 @@
 //! Everything here is real where the real thing can run. What a test starts dies with it, also when
 //! the test process is killed.
 
+pub mod clock;
 pub mod cluster;
 mod digest;
 pub mod image;
@@ -11,6 +12,7 @@ pub mod program;
 pub mod proxy;
 pub mod skip;
 mod state;
+pub mod tree;
 
 pub use fake_gateway as gateway;
 
