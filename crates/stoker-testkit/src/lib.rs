@@ -8,6 +8,7 @@ pub mod cluster;
 mod digest;
 pub mod image;
 pub mod node;
+pub mod object;
 pub mod program;
 pub mod proxy;
 pub mod skip;
