@@ -1,5 +1,7 @@
 //! What the builders make, a real API server accepts.
 
+#![expect(clippy::unwrap_used, reason = "all of this file is test code")]
+
 use std::fmt::Debug;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, ServiceAccount};

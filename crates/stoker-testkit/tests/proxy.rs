@@ -1,5 +1,7 @@
 //! The fault proxy between kube's client and a real API server: exact counts, and every fault felt.
 
+#![expect(clippy::unwrap_used, reason = "all of this file is test code")]
+
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::TcpStream;
