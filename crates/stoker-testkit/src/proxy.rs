@@ -21,6 +21,7 @@
 //! The proxy runs on a thread of its own, so the handle works in plain and in async tests alike.
 //! Dropping it cuts every connection, frees the port and ends the thread before it returns.
 
+mod handle;
 mod journal;
 mod request;
 mod rule;
@@ -43,11 +44,12 @@ use kube::Config;
 use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
 
+pub use self::handle::{Outage, Rule};
 pub use self::journal::Seen;
 pub use self::request::{ApiRequest, Verb};
 pub use self::rule::{EventFault, Fault, Match};
 use self::serve::Server;
-use self::state::{Book, Door, Reach, Shared};
+use self::state::{Book, Door, Shared};
 use self::tls::Identity;
 use self::upstream::{OWN_TOKEN, Upstream};
 
@@ -88,21 +90,6 @@ pub struct FaultProxy {
     runtime: Handle,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// A fault in force. Dropping this changes nothing; [`Rule::lift`] ends the fault.
-#[derive(Debug)]
-pub struct Rule {
-    shared: Arc<Shared>,
-    id: u64,
-}
-
-/// A time during which the server can't be reached; ends when dropped.
-#[derive(Debug)]
-#[must_use = "the server is back as soon as this is dropped"]
-pub struct Outage {
-    shared: Arc<Shared>,
-    end: fn(&mut Reach),
 }
 
 impl FaultProxy {
@@ -284,53 +271,6 @@ impl Drop for FaultProxy {
         {
             panic!("the fault proxy's thread panicked");
         }
-        self.shared.door_is(Door::Shut);
-    }
-}
-
-impl Rule {
-    /// Limits the fault to the next `n` occasions on which it is due.
-    #[expect(clippy::return_self_not_must_use, reason = "most tests need no handle")]
-    pub fn times(self, n: u64) -> Self {
-        self.shared.with(|book| book.rules.entry(self.id).times = n);
-        self
-    }
-
-    /// Lets the first `n` matching requests or events pass.
-    #[expect(clippy::return_self_not_must_use, reason = "most tests need no handle")]
-    pub fn after(self, n: u64) -> Self {
-        self.shared.with(|book| book.rules.entry(self.id).skip = n);
-        self
-    }
-
-    /// Strikes each `n`th matching request or event only.
-    #[expect(clippy::return_self_not_must_use, reason = "most tests need no handle")]
-    pub fn every(self, n: u64) -> Self {
-        assert!(n > 0, "every 0th request is none");
-        self.shared.with(|book| book.rules.entry(self.id).every = n);
-        self
-    }
-
-    /// Returns how often the fault has struck.
-    pub fn hits(&self) -> u64 {
-        self.shared.read(|book| book.rules.hits(self.id))
-    }
-
-    /// Waits until the fault has struck so often; panics after a minute.
-    pub async fn until_hits(&self, at_least: u64) {
-        let held = self.shared.until(|book| book.rules.hits(self.id) >= at_least);
-        let held = tokio::time::timeout(PATIENCE, held).await;
-        assert!(held.is_ok(), "the fault has struck {} times, not {at_least}", self.hits());
-    }
-
-    /// Ends the fault.
-    pub fn lift(self) {
-        self.shared.with(|book| book.rules.entry(self.id).is_off = true);
-    }
-}
-
-impl Drop for Outage {
-    fn drop(&mut self) {
-        self.shared.set_reach(self.end);
+        self.shared.door_is(Door::Gone);
     }
 }

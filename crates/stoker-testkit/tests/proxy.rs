@@ -328,3 +328,11 @@ async fn nothing_of_a_dropped_proxy_is_left() {
     assert_eq!(refused, Err(ErrorKind::ConnectionRefused));
     stuck.await.unwrap().expect_err("the connection went with the proxy");
 }
+
+#[tokio::test]
+async fn an_outage_may_outlive_its_proxy() {
+    let proxy = FaultProxy::start(Cluster::shared().config().await).unwrap();
+    let outage = proxy.outage();
+    drop(proxy);
+    drop(outage);
+}

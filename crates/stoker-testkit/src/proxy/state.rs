@@ -44,6 +44,8 @@ pub(super) enum Door {
     Shut,
     /// Connections are neither accepted nor refused.
     Frozen,
+    /// The proxy is gone; an outage that outlives it ends in peace.
+    Gone,
 }
 
 impl Reach {
@@ -101,7 +103,7 @@ impl Shared {
     pub(super) fn set_reach(&self, change: impl FnOnce(&mut Reach)) {
         self.reach.send_modify(change);
         let door = unpoisoned(self.door.lock());
-        let wrong = |door: &mut Door| *door != self.reach.borrow().door();
+        let wrong = |door: &mut Door| *door != Door::Gone && *door != self.reach.borrow().door();
         let waited = self.door_moved.wait_timeout_while(door, DOOR_DEADLINE, wrong);
         let (_door, waited) = unpoisoned(waited);
         assert!(!waited.timed_out(), "the fault proxy's accept loop does not answer");
