@@ -29,6 +29,7 @@ mod serve;
 mod state;
 mod status;
 mod stream;
+mod thread;
 mod tls;
 mod upstream;
 
@@ -41,17 +42,17 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::Config;
-use tokio::runtime::{self, Handle};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 pub use self::handle::{Outage, Rule};
 pub use self::journal::Seen;
 pub use self::request::{ApiRequest, Verb};
 pub use self::rule::{EventFault, Fault, Match};
-use self::serve::Server;
 use self::state::{Book, Door, Shared};
+use self::thread::{Setup, Started};
 use self::tls::Identity;
-use self::upstream::{OWN_TOKEN, Upstream};
+use self::upstream::OWN_TOKEN;
 
 /// How long the waits of this module last before they panic.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -74,6 +75,9 @@ pub enum Error {
     /// The client's request broke off.
     #[error("failed to read a request")]
     ReadRequest(#[source] hyper::Error),
+    /// The configuration of the API server makes no client.
+    #[error("failed to make a client of the API server")]
+    Connect(#[source] Box<kube::Error>),
     /// The API server did not answer.
     #[error("failed to pass a request on to the API server")]
     Upstream(#[source] Box<kube::Error>),
@@ -98,30 +102,16 @@ impl FaultProxy {
         let Identity { acceptor: tls, ca, ca_pem } = Identity::generate()?;
         let shared = Arc::new(Shared::new());
         let default_namespace = upstream.default_namespace.clone();
-        let runtime = runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(Error::Start)?;
-        let handle = runtime.handle().clone();
-        let inside = handle.enter();
-        // Holds the port through outages, when nothing listens on it.
-        let place = serve::bind(([127, 0, 0, 1], 0).into()).map_err(Error::Start)?;
-        let address = place.local_addr().map_err(Error::Start)?;
-        let upstream = Upstream::new(upstream)?;
-        drop(inside);
-        let server = Server { shared: Arc::clone(&shared), upstream, tls, address };
-        let (stop, stopped) = oneshot::channel::<()>();
-        let thread = std::thread::Builder::new().name("fault-proxy".to_owned()).spawn(move || {
-            let _place = place;
-            runtime.block_on(async {
-                tokio::select! {
-                    _ = stopped => {}
-                    end = server.run() => end.expect("the proxy's own port can be listened on"),
-                }
-            });
-        });
-        let thread = Some(thread.map_err(Error::Start)?);
+        let (ready, started) = mpsc::sync_channel(1);
+        let (stop, stopped) = oneshot::channel();
+        let setup = Setup { shared: Arc::clone(&shared), upstream, tls, ready };
+        let thread = std::thread::Builder::new().name("fault-proxy".to_owned());
+        let thread = thread.spawn(|| setup.run(stopped)).map_err(Error::Start)?;
+        let started = started.recv().expect("the thread answers before it ends");
+        let Started { runtime, address } = started?;
         shared.set_reach(|_| {}); // returns when the door is open
-        let (ca, stop) = (ca.to_vec(), Some(stop));
-        Ok(Self { shared, address, ca, ca_pem, default_namespace, runtime: handle, stop, thread })
+        let (ca, stop, thread) = (ca.to_vec(), Some(stop), Some(thread));
+        Ok(Self { shared, address, ca, ca_pem, default_namespace, runtime, stop, thread })
     }
 
     /// Returns the address that clients connect to.

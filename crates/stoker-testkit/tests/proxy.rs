@@ -13,7 +13,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Config, ResourceExt};
 use serde_json::json;
 use stoker_testkit::cluster::{Cluster, Namespace};
-use stoker_testkit::proxy::{Fault, FaultProxy, Match, Verb};
+use stoker_testkit::proxy::{Error, Fault, FaultProxy, Match, Verb};
 
 /// A namespace, seen directly and through a proxy.
 struct World {
@@ -335,4 +335,12 @@ async fn an_outage_may_outlive_its_proxy() {
     let outage = proxy.outage();
     drop(proxy);
     drop(outage);
+}
+
+#[tokio::test]
+async fn a_proxy_that_can_not_start_says_why() {
+    let mut config = Cluster::shared().config().await;
+    config.root_cert = Some(vec![b"no certificate".to_vec()]);
+    let error = FaultProxy::start(config).unwrap_err();
+    assert!(matches!(error, Error::Connect(_)), "{error:?}");
 }

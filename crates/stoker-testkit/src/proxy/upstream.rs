@@ -74,7 +74,7 @@ impl Upstream {
 }
 
 fn client(config: Config) -> Result<Client, Error> {
-    Client::try_from(config).map_err(|error| Error::Upstream(Box::new(error)))
+    Client::try_from(config).map_err(|error| Error::Connect(Box::new(error)))
 }
 
 fn strip_connection_headers(headers: &mut HeaderMap) {
