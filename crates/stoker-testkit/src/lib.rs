@@ -35,4 +35,5 @@ fn chain(error: &dyn Error) -> String {
 pub fn install_crypto_provider() {
     rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
 }
+pub mod git;
 pub mod process;

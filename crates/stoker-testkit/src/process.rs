@@ -18,8 +18,9 @@ mod lookup;
 mod spawner;
 
 use std::ffi::OsStr;
-use std::io;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
+use std::io::{self, Read};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Output};
+use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
@@ -95,6 +96,17 @@ impl Guarded {
         self.child.wait()
     }
 
+    /// Waits for the program's end and returns what it wrote to those streams that are piped.
+    pub fn output(mut self) -> io::Result<Output> {
+        drop(self.take_stdin());
+        let stderr = self.take_stderr();
+        // Read both at once: a program that fills one pipe would never close the other.
+        let errors = thread::spawn(move || stderr.map_or_else(|| Ok(Vec::new()), read_all));
+        let stdout = self.take_stdout().map_or_else(|| Ok(Vec::new()), read_all)?;
+        let stderr = errors.join().map_err(|_| io::Error::other("the reader panicked"))??;
+        Ok(Output { status: self.wait()?, stdout, stderr })
+    }
+
     /// Returns how the program ended, or `None` while it runs.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
@@ -138,6 +150,12 @@ impl Drop for Guarded {
         // Nothing sensible is left to do if the kernel refuses: a drop has nobody to tell.
         self.kill().ok();
     }
+}
+
+fn read_all(mut stream: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn as_pid(pid: u32) -> Option<Pid> {

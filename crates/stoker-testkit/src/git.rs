@@ -1,0 +1,27 @@
+//! Git for tests: repositories made in an instant, and real servers in front of them.
+//!
+//! Nothing here is a mock. Repositories are written by `git fast-import`, smart HTTP is answered by
+//! `git http-backend`, SSH by Debian's sshd, `git://` by `git daemon`. What misbehaves ([`bad`]) does
+//! so in front of the real thing. Commit ids are deterministic: names and dates are fixed.
+
+pub mod hostile;
+pub mod ignition;
+
+mod edit;
+mod error;
+mod import;
+mod noise;
+mod oid;
+mod raw;
+mod refs;
+mod repo;
+mod run;
+mod tree;
+
+pub use edit::Edit;
+pub use error::Error;
+pub use oid::Oid;
+pub use raw::RawEntry;
+pub use repo::Repo;
+pub use run::{command, run};
+pub use tree::{Content, Entry, Mode, Tree};

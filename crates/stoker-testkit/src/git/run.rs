@@ -1,0 +1,79 @@
+//! The `git` program with nothing of the user's or the machine's configuration in it.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use super::Error;
+use crate::process::{self, Guarded};
+
+/// Returns a guarded `git` command that works in `directory` and knows no configuration but the
+/// repository's.
+///
+/// Give it to [`Guarded::spawn`]. Variables such as `GIT_DIR`, which a hook that runs the tests would
+/// hand down, are gone; there is no prompt; messages are in English.
+pub fn command(directory: &Path) -> Result<Command, Error> {
+    let mut git =
+        process::command("git").map_err(|source| Error::Start { program: "git", source })?;
+    isolate(&mut git);
+    git.arg("-C").arg(directory);
+    Ok(git)
+}
+
+/// Runs git in `directory` and returns what it printed; a failure is an error that quotes it.
+pub fn run<Argument: AsRef<OsStr>>(
+    directory: &Path,
+    arguments: impl IntoIterator<Item = Argument>,
+) -> Result<Vec<u8>, Error> {
+    let mut git = command(directory)?;
+    git.args(arguments);
+    finish(git, &[])
+}
+
+/// Runs a prepared git command with the given standard input.
+pub(super) fn finish(mut git: Command, input: &[u8]) -> Result<Vec<u8>, Error> {
+    git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let program = describe(&git);
+    let mut child =
+        Guarded::spawn(git).map_err(|source| Error::Start { program: "git", source })?;
+    if let Some(mut stdin) = child.take_stdin() {
+        // Git that fails early stops reading; its exit status says more than our broken pipe.
+        stdin.write_all(input).ok();
+    }
+    let output = child.output().map_err(|source| Error::Talk { program: "git", source })?;
+    check(&program, output)
+}
+
+/// Returns what a program printed, or an error that quotes its complaints.
+pub(super) fn check(program: &str, output: Output) -> Result<Vec<u8>, Error> {
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(Error::Failed { program: program.to_owned(), status: output.status, stderr })
+}
+
+/// Removes what a caller's environment could change about git.
+pub(super) fn isolate(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"GIT_") {
+            command.env_remove(name);
+        }
+    }
+    command.envs([
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_ASKPASS", "/bin/false"),
+        ("HOME", "/nonexistent"),
+        ("LC_ALL", "C"),
+    ]);
+}
+
+/// The arguments behind the fence: `git -C dir fetch …`.
+fn describe(git: &Command) -> String {
+    let arguments: Vec<_> = git.get_args().map(OsStr::to_string_lossy).collect();
+    let program = arguments.iter().position(|argument| argument.ends_with("/git")).unwrap_or(0);
+    arguments[program..].join(" ")
+}
