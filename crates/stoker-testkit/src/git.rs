@@ -4,12 +4,19 @@
 //! `git http-backend`, SSH by Debian's sshd, `git://` by `git daemon`. What misbehaves ([`bad`]) does
 //! so in front of the real thing. Commit ids are deterministic: names and dates are fixed.
 
+pub mod daemon;
 pub mod hostile;
+pub mod http;
 pub mod ignition;
+pub mod ssh;
+pub mod tls;
 
+mod background;
+mod client;
 mod edit;
 mod error;
 mod import;
+mod inetd;
 mod noise;
 mod oid;
 mod raw;
@@ -18,6 +25,7 @@ mod repo;
 mod run;
 mod tree;
 
+pub use client::Client;
 pub use edit::Edit;
 pub use error::Error;
 pub use oid::Oid;

@@ -33,7 +33,7 @@ pub fn run<Argument: AsRef<OsStr>>(
 
 /// Runs a prepared git command with the given standard input.
 pub(super) fn finish(mut git: Command, input: &[u8]) -> Result<Vec<u8>, Error> {
-    git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    pipe(&mut git);
     let program = describe(&git);
     let mut child =
         Guarded::spawn(git).map_err(|source| Error::Start { program: "git", source })?;
@@ -43,6 +43,11 @@ pub(super) fn finish(mut git: Command, input: &[u8]) -> Result<Vec<u8>, Error> {
     }
     let output = child.output().map_err(|source| Error::Talk { program: "git", source })?;
     check(&program, output)
+}
+
+/// Connects all three streams of a program to us.
+pub(super) fn pipe(command: &mut Command) {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
 }
 
 /// Returns what a program printed, or an error that quotes its complaints.

@@ -1,0 +1,267 @@
+//! What the server does with a request before git sees it. Pure: a request's head in, a decision out.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use axum::http::{HeaderMap, Uri, header};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::log::Credentials;
+
+/// The credentials that a server asks for.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub enum Auth {
+    /// None: everyone may read.
+    #[default]
+    Open,
+    /// A user name and a password.
+    Basic(String, String),
+    /// A bearer token.
+    Bearer(String),
+}
+
+/// The newest wire protocol that a server speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// The original one, as old servers do.
+    V0,
+    /// Version 2, where the client asks for it.
+    #[default]
+    V2,
+}
+
+/// An answer that the server gives by itself, to some requests.
+#[derive(Debug, Clone)]
+pub struct Injection {
+    pub(super) status: u16,
+    pub(super) retry_after: Option<Duration>,
+    pub(super) html: Option<String>,
+    skip: usize,
+    times: Option<usize>,
+}
+
+/// What is to become of a request.
+#[derive(Debug, Clone)]
+pub(super) enum Decision {
+    Inject(Injection),
+    Redirect { status: u16, location: String },
+    Unauthorized { scheme: &'static str },
+    NotFound,
+    Backend(Backend),
+}
+
+/// A request that git answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Backend {
+    pub(super) repository: PathBuf,
+    /// The path below the repository, with its slash.
+    pub(super) rest: String,
+    pub(super) protocol: Protocol,
+    pub(super) push: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Policy {
+    pub(super) auth: Auth,
+    pub(super) push: bool,
+    pub(super) protocol: Protocol,
+    pub(super) injections: Vec<Injection>,
+    mounts: BTreeMap<String, PathBuf>,
+    redirects: BTreeMap<String, (u16, String)>,
+}
+
+impl Injection {
+    /// Answers every request with this status.
+    pub fn status(status: u16) -> Self {
+        Self { status, retry_after: None, html: None, skip: 0, times: None }
+    }
+
+    /// Lets the first `count` requests pass.
+    #[must_use]
+    pub fn after(mut self, count: usize) -> Self {
+        self.skip = count;
+        self
+    }
+
+    /// Ends after `count` answers.
+    #[must_use]
+    pub fn times(mut self, count: usize) -> Self {
+        self.times = Some(count);
+        self
+    }
+
+    /// Adds a `Retry-After` header.
+    #[must_use]
+    pub fn retry_after(mut self, delay: Duration) -> Self {
+        self.retry_after = Some(delay);
+        self
+    }
+
+    /// Adds a body of HTML: text that must never be shown to a user.
+    #[must_use]
+    pub fn html(mut self, body: impl Into<String>) -> Self {
+        self.html = Some(body.into());
+        self
+    }
+
+    fn fires(&mut self) -> bool {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return false;
+        }
+        match &mut self.times {
+            None => true,
+            Some(0) => false,
+            Some(left) => {
+                *left -= 1;
+                true
+            }
+        }
+    }
+}
+
+impl Policy {
+    pub(super) fn mount(&mut self, name: &str, repository: &Path) {
+        self.redirects.remove(name);
+        self.mounts.insert(name.to_owned(), repository.to_owned());
+    }
+
+    pub(super) fn unmount(&mut self, name: &str) {
+        self.redirects.remove(name);
+        self.mounts.remove(name);
+    }
+
+    pub(super) fn redirect(&mut self, name: &str, status: u16, target: &str) {
+        self.redirects.insert(name.to_owned(), (status, target.to_owned()));
+    }
+
+    /// Decides in the order of a forge: outage, redirect, credentials, repository.
+    pub(super) fn decide(&mut self, uri: &Uri, headers: &HeaderMap) -> Decision {
+        let fired = |injection: &mut Injection| injection.fires().then(|| injection.clone());
+        if let Some(injection) = self.injections.iter_mut().find_map(fired) {
+            return Decision::Inject(injection);
+        }
+        let Some((name, rest)) = split(uri.path()) else { return Decision::NotFound };
+        if let Some((status, target)) = self.redirects.get(name) {
+            let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+            return Decision::Redirect {
+                status: *status,
+                location: format!("{target}{rest}{query}"),
+            };
+        }
+        if self.auth.judge(headers) != Credentials::Right && self.auth != Auth::Open {
+            return Decision::Unauthorized { scheme: self.auth.scheme() };
+        }
+        let Some(repository) = self.mounts.get(name) else { return Decision::NotFound };
+        Decision::Backend(Backend {
+            repository: repository.clone(),
+            rest: rest.to_owned(),
+            protocol: self.protocol,
+            push: self.push,
+        })
+    }
+}
+
+impl Auth {
+    /// Says what a request's credentials are worth here.
+    pub(super) fn judge(&self, headers: &HeaderMap) -> Credentials {
+        let Some(given) = headers.get(header::AUTHORIZATION) else { return Credentials::None };
+        let expected = match self {
+            Self::Open => return Credentials::Unasked,
+            Self::Basic(user, password) => {
+                format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
+            }
+            Self::Bearer(token) => format!("Bearer {token}"),
+        };
+        if given.as_bytes() == expected.as_bytes() {
+            return Credentials::Right;
+        }
+        Credentials::Wrong
+    }
+
+    fn scheme(&self) -> &'static str {
+        match self {
+            Self::Open | Self::Basic(..) => "Basic",
+            Self::Bearer(_) => "Bearer",
+        }
+    }
+}
+
+/// Not even a test prints a password.
+impl std::fmt::Debug for Auth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Open => f.write_str("Open"),
+            Self::Basic(user, _) => write!(f, "Basic({user:?}, …)"),
+            Self::Bearer(_) => f.write_str("Bearer(…)"),
+        }
+    }
+}
+
+/// Splits `/plant.git/info/refs` into `plant` and `/info/refs`.
+fn split(path: &str) -> Option<(&str, &str)> {
+    let path = path.strip_prefix('/')?;
+    let (name, rest) = path.split_once(".git")?;
+    (rest.is_empty() || rest.starts_with('/')).then_some((name, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(policy: &mut Policy) -> Option<u16> {
+        match policy.decide(&Uri::from_static("/plant.git/info/refs"), &HeaderMap::new()) {
+            Decision::Inject(injection) => Some(injection.status),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn injections_skip_count_and_end() {
+        let mut policy = Policy::default();
+        policy.injections.push(Injection::status(503).after(1).times(2));
+        let statuses: Vec<_> = (0..5).map(|_| status(&mut policy)).collect();
+        assert_eq!(statuses, [None, Some(503), Some(503), None, None]);
+    }
+
+    #[test]
+    fn injections_are_tried_in_order_and_only_the_first_that_fires_counts() {
+        let mut policy = Policy::default();
+        policy.injections.push(Injection::status(401).times(1));
+        policy.injections.push(Injection::status(429).times(1));
+        let statuses: Vec<_> = (0..3).map(|_| status(&mut policy)).collect();
+        assert_eq!(statuses, [Some(401), Some(429), None]);
+    }
+
+    #[test]
+    fn paths_are_split_at_the_repository() {
+        assert_eq!(split("/plant.git/info/refs"), Some(("plant", "/info/refs")));
+        assert_eq!(split("/group/plant.git"), Some(("group/plant", "")));
+        assert_eq!(split("/plant.gitx/info"), None);
+        assert_eq!(split("/plant/info/refs"), None);
+    }
+
+    #[test]
+    fn a_redirect_keeps_path_and_query() {
+        let mut policy = Policy::default();
+        policy.redirect("old", 301, "http://localhost:1/new.git");
+        let uri = Uri::from_static("/old.git/info/refs?service=git-upload-pack");
+        let Decision::Redirect { status, location } = policy.decide(&uri, &HeaderMap::new()) else {
+            panic!("not redirected")
+        };
+        let expected = "http://localhost:1/new.git/info/refs?service=git-upload-pack";
+        assert_eq!((status, location.as_str()), (301, expected));
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let shown = format!(
+            "{:?} {:?}",
+            Auth::Basic("u".into(), "hunter2".into()),
+            Auth::Bearer("hunter2".into())
+        );
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+}

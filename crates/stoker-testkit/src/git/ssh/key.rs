@@ -1,0 +1,89 @@
+//! Keys of hosts and users, and the file in which clients remember hosts.
+
+use std::path::Path;
+
+use crate::git::{Error, run};
+use crate::process::{self, Guarded};
+
+/// The `known_hosts` file of the server's clients.
+pub(super) const KNOWN_HOSTS: &str = "known_hosts";
+/// The public keys that may log in.
+pub(super) const AUTHORIZED: &str = "authorized_keys";
+
+/// A kind of key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Small and modern.
+    Ed25519,
+    /// What old forges and old users have.
+    Rsa,
+}
+
+pub(super) const KINDS: [Kind; 2] = [Kind::Ed25519, Kind::Rsa];
+
+impl Kind {
+    pub(super) fn host_file(self) -> &'static str {
+        match self {
+            Self::Ed25519 => "host_ed25519",
+            Self::Rsa => "host_rsa",
+        }
+    }
+
+    pub(super) fn user_file(self) -> &'static str {
+        match self {
+            Self::Ed25519 => "user_ed25519",
+            Self::Rsa => "user_rsa",
+        }
+    }
+}
+
+pub(super) fn make_host_keys(directory: &Path) -> Result<(), Error> {
+    KINDS.into_iter().try_for_each(|kind| generate(kind, &directory.join(kind.host_file())))
+}
+
+pub(super) fn make_user_keys(directory: &Path) -> Result<(), Error> {
+    let mut authorized = String::new();
+    for kind in KINDS {
+        let file = directory.join(kind.user_file());
+        generate(kind, &file)?;
+        authorized.push_str(&public(&file)?);
+    }
+    let file = directory.join(AUTHORIZED);
+    std::fs::write(&file, authorized).map_err(Error::file(&file))
+}
+
+pub(super) fn write_known_hosts(directory: &Path, port: u16) -> Result<(), Error> {
+    let mut known = String::new();
+    for kind in KINDS {
+        let key = public(&directory.join(kind.host_file()))?;
+        known += "[127.0.0.1]:";
+        known += &port.to_string();
+        known += " ";
+        known += &key;
+    }
+    let file = directory.join(KNOWN_HOSTS);
+    std::fs::write(&file, known).map_err(Error::file(&file))
+}
+
+/// Makes a key pair without a passphrase, in place of one that may be there.
+pub(super) fn generate(kind: Kind, file: &Path) -> Result<(), Error> {
+    // ssh-keygen asks before it overwrites; there may be nothing to overwrite.
+    std::fs::remove_file(file).ok();
+    let start = |source| Error::Start { program: "ssh-keygen", source };
+    let mut keygen = process::command("ssh-keygen").map_err(start)?;
+    keygen.args(["-q", "-N", "", "-C", "stoker-test", "-t"]);
+    match kind {
+        Kind::Ed25519 => keygen.arg("ed25519"),
+        Kind::Rsa => keygen.args(["rsa", "-b", "2048"]),
+    };
+    keygen.arg("-f").arg(file);
+    run::pipe(&mut keygen);
+    let output = Guarded::spawn(keygen).map_err(start)?.output();
+    let output = output.map_err(|source| Error::Talk { program: "ssh-keygen", source })?;
+    run::check("ssh-keygen", output).map(drop)
+}
+
+fn public(file: &Path) -> Result<String, Error> {
+    let file = file.with_extension("pub");
+    std::fs::read_to_string(&file).map_err(Error::file(&file))
+}
