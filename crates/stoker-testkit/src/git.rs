@@ -4,6 +4,7 @@
 //! `git http-backend`, SSH by Debian's sshd, `git://` by `git daemon`. What misbehaves ([`bad`]) does
 //! so in front of the real thing. Commit ids are deterministic: names and dates are fixed.
 
+pub mod bad;
 pub mod daemon;
 pub mod hostile;
 pub mod http;
@@ -19,6 +20,7 @@ mod import;
 mod inetd;
 mod noise;
 mod oid;
+mod packet;
 mod raw;
 mod refs;
 mod repo;

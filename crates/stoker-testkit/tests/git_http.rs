@@ -1,5 +1,7 @@
 //! The smart HTTP server serves real git, and does what forges do to their clients.
 
+#![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
+
 use std::process::Output;
 use std::time::Duration;
 

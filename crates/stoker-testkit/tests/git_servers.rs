@@ -1,5 +1,7 @@
 //! Clones over SSH, `git://` and `file://` equal the repository.
 
+#![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
+
 use std::path::Path;
 
 use stoker_testkit::git::daemon::Daemon;
