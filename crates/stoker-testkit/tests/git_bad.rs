@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stoker_testkit::git::bad::{BadServer, Fault, Lie};
+use stoker_testkit::git::bad::{BadServer, Fault, Lie, pack};
 use stoker_testkit::git::http::Protocol;
 use stoker_testkit::git::tls::{Authority, Flaw};
 use stoker_testkit::git::{Client, Repo, Tree};
@@ -178,6 +178,48 @@ fn broken_packs_are_noticed_by_git() {
         }
     }
     assert_eq!(server.lies(), 8);
+}
+
+// B10
+#[test]
+fn a_delta_bomb_is_a_small_pack_that_git_can_read() {
+    let (repo, _) = Repo::with(Tree::new().file("a", "1")).unwrap();
+    let bomb = pack::delta_bomb(50_000_000);
+    assert!(bomb.len() < 10_000, "{}", bomb.len());
+    let file = repo.path().join("bomb.pack");
+    std::fs::write(&file, &bomb).unwrap();
+    let path = file.to_str().unwrap();
+    repo.git(["index-pack", path]).unwrap();
+    let listed = String::from_utf8(repo.git(["verify-pack", "-v", path]).unwrap()).unwrap();
+    let (_, id) = listed.lines().filter_map(|line| line.split_once(' ')).fold(
+        (0, ""),
+        |(deepest, id), (next, rest)| {
+            // Behind the id: type, size, size in the pack, offset, and the depth of a delta.
+            let depth = rest.split_ascii_whitespace().nth(4).and_then(|depth| depth.parse().ok());
+            depth.filter(|depth| *depth > deepest).map_or((deepest, id), |depth| (depth, next))
+        },
+    );
+    let verify = Client::new().unwrap();
+    let directory = repo.path().join("objects/pack");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::rename(&file, directory.join("pack-bomb.pack")).unwrap();
+    std::fs::rename(file.with_extension("idx"), directory.join("pack-bomb.idx")).unwrap();
+    let size = verify.run(["-C", repo.path().to_str().unwrap(), "cat-file", "-s", id]).unwrap();
+    assert_eq!(String::from_utf8(size).unwrap().trim(), "50000000");
+}
+
+// B10
+#[test]
+fn bombs_and_loops_are_sent_in_place_of_the_pack() {
+    let (_, server) = small();
+    for (bad, complaint) in [
+        (pack::delta_bomb(1_000_000), "remote did not send all necessary objects"),
+        (pack::delta_loop(), "unresolved deltas"),
+    ] {
+        server.tell(Lie::Pack(bad));
+        let said = clone(&Client::new().unwrap(), &server, "copy").unwrap_err();
+        assert!(said.contains(complaint), "{said}");
+    }
 }
 
 #[test]

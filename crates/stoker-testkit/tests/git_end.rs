@@ -32,7 +32,7 @@ fn authority(url: &str) -> &str {
 struct Process {
     pid: u32,
     parent: u32,
-    name: String,
+    command: String,
     started: String,
 }
 
@@ -46,13 +46,13 @@ fn processes() -> Vec<Process> {
 /// A zombie has ended: whether its new parent has noticed is not our affair.
 fn process(pid: u32) -> Option<Process> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (head, rest) = stat.rsplit_once(')')?;
+    let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<_> = rest.split_ascii_whitespace().collect();
     if matches!(fields[0], "Z" | "X") {
         return None;
     }
-    let name = head.split_once('(')?.1.to_owned();
-    Some(Process { pid, parent: fields[1].parse().ok()?, name, started: fields[19].to_owned() })
+    let command = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?.replace('\0', " ");
+    Some(Process { pid, parent: fields[1].parse().ok()?, command, started: fields[19].to_owned() })
 }
 
 fn descendants(root: u32) -> Vec<Process> {
@@ -93,10 +93,9 @@ fn open_sessions(urls: &HashMap<String, String>, client: &Client) -> (Vec<TcpStr
     )
     .unwrap();
     let mut daemon = TcpStream::connect(authority(&urls["git"])).unwrap();
-    daemon.write_all(b"0027git-upload-pack /repo.git\0host=a\0\0").unwrap();
+    daemon.write_all(b"0025git-upload-pack /repo.git\0host=a\0").unwrap();
 
-    let path = urls["ssh"].split_once(['/', ':']).map(|_| authority(&urls["ssh"])).unwrap();
-    let (login, port) = path.rsplit_once(':').unwrap();
+    let (login, port) = authority(&urls["ssh"]).rsplit_once(':').unwrap();
     let repository = urls["file"].strip_prefix("file://").unwrap();
     let script = format!("{} -p {port} {login} git-upload-pack {repository}", urls["ssh-command"]);
     let mut ssh = process::command("sh").unwrap();
@@ -112,14 +111,16 @@ fn sigkill_ends_all_servers_and_their_sessions() {
     let urls = read_lines(servers.stdout.take().unwrap());
     let _sessions = open_sessions(&urls, &client);
 
-    let expected = ["git-http-backen", "git-daemon", "sshd"];
+    // Behind http-backend, behind the daemon, behind sshd.
+    let uploads = ["upload-pack --stateless-rpc", "upload-pack --strict", "git-upload-pack /"];
     let mut family = Vec::new();
     wait_until("every server has a session", || {
         family = descendants(servers.id());
-        let uploads = family.iter().filter(|process| process.name.starts_with("git")).count();
-        // http-backend, daemon, and three times upload-pack behind them and behind sshd.
-        uploads >= 5
-            && expected.iter().all(|name| family.iter().any(|process| process.name == *name))
+        let runs = |upload: &&str| {
+            let is_it = |process: &Process| process.command.contains(*upload);
+            family.iter().any(is_it)
+        };
+        uploads.iter().all(runs)
     });
     servers.kill().unwrap();
     servers.wait().unwrap();

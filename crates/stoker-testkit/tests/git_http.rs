@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use stoker_testkit::git::http::{Auth, Credentials, HttpServer, Injection, Protocol};
 use stoker_testkit::git::tls::{Authority, Flaw};
-use stoker_testkit::git::{Client, Edit, Repo, Tree, ignition};
+use stoker_testkit::git::{Client, Edit, RawEntry, Repo, Tree, hostile, ignition};
 use stoker_testkit::process::Guarded;
 
 fn plant() -> Repo {
@@ -209,6 +209,22 @@ fn filters_and_wants_by_id_follow_the_repository_configuration() {
     assert!(!client.attempt(fetch).unwrap().status.success());
     repo.config("uploadpack.allowAnySHA1InWant", "true").unwrap();
     client.run(fetch).unwrap();
+}
+
+// A10
+#[test]
+fn hostile_trees_are_served_and_only_a_careful_client_objects() {
+    let (repo, server, client) = (plant(), HttpServer::start().unwrap(), Client::new().unwrap());
+    let blob = repo.blob("hostile\n").unwrap();
+    let names = hostile::names();
+    let entries: Vec<_> = names.iter().map(|name| RawEntry::file(&name.name, &blob)).collect();
+    repo.commit_tree("hostile", &repo.raw_tree(&entries).unwrap()).unwrap();
+    let url = server.mount("plant", &repo);
+    let copy = client.mirror(&url, "copy").unwrap();
+    assert!(repo.equals(&copy).unwrap());
+    let careful = ["-c", "transfer.fsckObjects=true", "clone", "--bare", &url, "careful"];
+    let said = stderr(&client.attempt(careful).unwrap());
+    assert!(said.contains("fsck error in packed object"), "{said}");
 }
 
 #[test]

@@ -5,6 +5,8 @@
 //! `git http-backend` answered: ids, packs, progress, refs. Everything else is the real thing, so a test
 //! can run a session once in good order, learn its length, and then break it at every byte.
 
+pub mod pack;
+
 mod lie;
 mod rewrite;
 mod wire;
@@ -30,6 +32,8 @@ pub struct BadServer {
     wire: Wire,
     http: HttpServer,
     liar: Arc<Liar>,
+    // Served as long as the server is there.
+    _repo: Arc<Repo>,
 }
 
 impl BadServer {
@@ -44,11 +48,11 @@ impl BadServer {
     }
 
     fn launch(repo: &Arc<Repo>, tls: Option<RustlsConfig>) -> Result<Self, Error> {
-        let liar = Arc::new(Liar::new(Arc::clone(repo)));
+        let liar = Arc::new(Liar::new(repo));
         let http = HttpServer::launch(tls, |router| lie::layer(router, Arc::clone(&liar)))?;
         http.mount("repo", repo);
         let wire = Wire::start(http.address())?;
-        Ok(Self { wire, http, liar })
+        Ok(Self { wire, http, liar, _repo: Arc::clone(repo) })
     }
 
     /// Returns the repository's URL, through everything that is bad.

@@ -7,7 +7,7 @@
 pub struct HostileName {
     /// Why it is hostile.
     pub why: &'static str,
-    /// The bytes, never empty of meaning and never with a NUL, which no tree can hold.
+    /// The bytes: never empty, which not even git can send, and without a NUL, which ends a name.
     pub name: Vec<u8>,
 }
 
@@ -22,7 +22,6 @@ const ESCAPES: &[(&str, &[u8])] = &[
     ("two slashes", b"a//b"),
     ("dots inside a path", b"a/../../b"),
     ("root", b"/"),
-    ("empty name", b""),
     ("backslash path", b"..\\outside"),
     ("drive letter", b"C:\\outside"),
     ("network path", b"\\\\host\\share"),

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -46,7 +46,8 @@ pub enum Lie {
 /// The lie of the moment, and the repository that it is about.
 #[derive(Debug)]
 pub(super) struct Liar {
-    repo: Arc<Repo>,
+    // The server owns it: a connection that is still being closed must not keep its files.
+    repo: Weak<Repo>,
     lie: Mutex<Option<Lie>>,
     told: AtomicUsize,
 }
@@ -57,7 +58,8 @@ pub(super) fn layer(router: Router, liar: Arc<Liar>) -> Router {
 }
 
 impl Liar {
-    pub(super) fn new(repo: Arc<Repo>) -> Self {
+    pub(super) fn new(repo: &Arc<Repo>) -> Self {
+        let repo = Arc::downgrade(repo);
         Self { repo, lie: Mutex::new(None), told: AtomicUsize::new(0) }
     }
 
@@ -77,12 +79,17 @@ impl Liar {
         self.told.fetch_add(1, Ordering::Relaxed);
     }
 
+    fn tip(&self) -> Option<Oid> {
+        self.repo.upgrade()?.tip("main").ok()
+    }
+
     /// The count is in the file, so that no two tips are equal.
     fn move_tip(&self) {
+        let Some(repo) = self.repo.upgrade() else { return };
         let number = self.told.fetch_add(1, Ordering::Relaxed);
         let edit = Edit::put(Tree::new().file("moving-tip", number.to_string()));
         // A repository that can't be written to shows in the test that counts its commits.
-        self.repo.commit(edit).ok();
+        repo.commit(edit).ok();
     }
 }
 
@@ -94,7 +101,7 @@ async fn answer(State(liar): State<Arc<Liar>>, request: Request, next: Next) -> 
         return next.run(request).await;
     }
     let asker = Arc::clone(&liar);
-    let tip = spawn_blocking(move || asker.repo.tip("main").ok()).await.ok().flatten();
+    let tip = spawn_blocking(move || asker.tip()).await.ok().flatten();
     let (mut head, body) = next.run(request).await.into_parts();
     if !head.status.is_success() {
         return Response::from_parts(head, body);
