@@ -6,9 +6,11 @@
 pub mod clock;
 pub mod cluster;
 mod digest;
+pub mod git;
 pub mod image;
 pub mod node;
 pub mod object;
+pub mod process;
 pub mod program;
 pub mod proxy;
 pub mod skip;
@@ -35,5 +37,3 @@ fn chain(error: &dyn Error) -> String {
 pub fn install_crypto_provider() {
     rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
 }
-pub mod git;
-pub mod process;

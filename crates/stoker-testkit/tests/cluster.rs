@@ -24,7 +24,7 @@ fn words(output: &Output) -> String {
 
 /// Polls: controllers act in their own time.
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while !holds() {
         assert!(Instant::now() < deadline, "never: {what}");
         thread::sleep(Duration::from_millis(100));
@@ -123,11 +123,11 @@ fn what_is_owned_goes_with_its_owner() {
     let path = "--output=jsonpath={.metadata.uid}";
     let uid = succeed(namespace.kubectl().args(["get", "configmap", "owner", path]));
     let owner = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}]);
-    let owned = json!({
+    let dependent = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "owned", "ownerReferences": owner},
     });
-    namespace.apply(&owned.to_string());
+    namespace.apply(&dependent.to_string());
     succeed(namespace.kubectl().args(["delete", "configmap", "owner"]));
     eventually("the owned object is collected", || {
         let get = namespace.kubectl().args(["get", "configmap", "owned"]).output().unwrap();
