@@ -1,6 +1,6 @@
 //! Every misbehaviour of the bad server is one that real git really meets.
 
-#![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
+#![expect(clippy::unwrap_used, reason = "a set-up that fails is a test that fails")]
 
 use std::process::Stdio;
 use std::sync::Arc;

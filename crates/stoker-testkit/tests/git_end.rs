@@ -1,6 +1,6 @@
 //! Nothing outlives the process that started it, and nothing needs root.
 
-#![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
+#![expect(clippy::unwrap_used, reason = "a set-up that fails is a test that fails")]
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,11 +1,11 @@
 //! The smart HTTP server serves real git, and does what forges do to their clients.
 
-#![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
+#![expect(clippy::unwrap_used, reason = "a set-up that fails is a test that fails")]
 
 use std::process::Output;
 use std::time::Duration;
 
-use stoker_testkit::git::http::{Auth, Credentials, HttpServer, Injection, Protocol};
+use stoker_testkit::git::http::{Access, Auth, Credentials, HttpServer, Injection, Protocol};
 use stoker_testkit::git::tls::{Authority, Flaw};
 use stoker_testkit::git::{Client, Edit, RawEntry, Repo, Tree, hostile, ignition};
 use stoker_testkit::process::Guarded;
@@ -234,7 +234,7 @@ fn pushes_are_refused_until_they_are_allowed() {
     client.mirror(&url, "copy").unwrap();
     let push = ["-C", "copy", "push", "--quiet", &url, "main:refs/heads/pushed"];
     assert!(!client.attempt(push).unwrap().status.success());
-    server.allow_push(true);
+    server.grant(Access::Write);
     client.run(push).unwrap();
     assert_eq!(repo.tip("pushed").unwrap(), repo.tip("main").unwrap());
 

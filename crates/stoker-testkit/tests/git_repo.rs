@@ -1,6 +1,6 @@
 //! Repositories hold what was asked for, bit for bit, and the same ids every time.
 
-#![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
+#![expect(clippy::unwrap_used, reason = "a set-up that fails is a test that fails")]
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -1,6 +1,6 @@
 //! Clones over SSH, `git://` and `file://` equal the repository.
 
-#![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
+#![expect(clippy::unwrap_used, reason = "a set-up that fails is a test that fails")]
 
 use std::path::Path;
 

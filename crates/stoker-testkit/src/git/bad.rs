@@ -7,6 +7,7 @@
 
 pub mod pack;
 
+mod fault;
 mod lie;
 mod rewrite;
 mod wire;
@@ -22,8 +23,8 @@ use super::{Error, Repo};
 use lie::Liar;
 use wire::Wire;
 
+pub use fault::Fault;
 pub use lie::Lie;
-pub use wire::Fault;
 
 /// A server for one repository that can be told how to misbehave.
 #[derive(Debug)]

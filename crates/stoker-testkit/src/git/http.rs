@@ -5,6 +5,7 @@
 //! What a *lying* server does is in [`bad`](super::bad).
 
 mod cgi;
+mod injection;
 mod log;
 mod policy;
 mod serve;
@@ -20,8 +21,9 @@ use super::tls::Identity;
 use super::{Error, Repo, background};
 use policy::Policy;
 
+pub use injection::Injection;
 pub use log::{Credentials, Request};
-pub use policy::{Auth, Injection, Protocol};
+pub use policy::{Access, Auth, Protocol};
 
 /// A smart HTTP server. It ends when it is dropped, with all sessions.
 #[derive(Debug)]
@@ -78,7 +80,7 @@ impl HttpServer {
         Ok(Self { address, tls, state, handle })
     }
 
-    /// Serves a repository below `/{name}.git` and returns its URL.
+    /// Serves a repository below `/{name}.git` and returns its URL. The repository stays the caller's.
     pub fn mount(&self, name: &str, repo: &Repo) -> String {
         self.policy().mount(name, repo.path());
         self.url(name)
@@ -110,9 +112,9 @@ impl HttpServer {
         self.policy().auth = auth;
     }
 
-    /// Lets clients push, or not. The default is not.
-    pub fn allow_push(&self, allowed: bool) {
-        self.policy().push = allowed;
+    /// Chooses what clients may do. The default is to read.
+    pub fn grant(&self, access: Access) {
+        self.policy().access = access;
     }
 
     /// Chooses the newest protocol that the server speaks. The default is v2.

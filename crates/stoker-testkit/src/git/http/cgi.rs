@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::task::spawn_blocking;
 
-use super::policy::{Backend, Protocol};
+use super::policy::{Access, Backend, Protocol};
 use crate::git::run;
 use crate::process::Guarded;
 
@@ -37,7 +37,7 @@ pub(super) async fn answer(
 
 fn command(backend: &Backend, head: &request::Parts) -> io::Result<Command> {
     let mut git = run::command(&backend.repository).map_err(io::Error::other)?;
-    if backend.push {
+    if backend.access == Access::Write {
         git.args(["-c", "http.receivepack=true"]);
     }
     git.arg("http-backend");

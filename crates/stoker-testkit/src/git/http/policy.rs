@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use axum::http::{HeaderMap, Uri, header};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use super::injection::Injection;
 use super::log::Credentials;
 
 /// The credentials that a server asks for.
@@ -22,6 +22,16 @@ pub enum Auth {
     Bearer(String),
 }
 
+/// What clients may do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Fetch.
+    #[default]
+    Read,
+    /// Fetch and push.
+    Write,
+}
+
 /// The newest wire protocol that a server speaks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Protocol {
@@ -30,16 +40,6 @@ pub enum Protocol {
     /// Version 2, where the client asks for it.
     #[default]
     V2,
-}
-
-/// An answer that the server gives by itself, to some requests.
-#[derive(Debug, Clone)]
-pub struct Injection {
-    pub(super) status: u16,
-    pub(super) retry_after: Option<Duration>,
-    pub(super) html: Option<String>,
-    skip: usize,
-    times: Option<usize>,
 }
 
 /// What is to become of a request.
@@ -59,67 +59,17 @@ pub(super) struct Backend {
     /// The path below the repository, with its slash.
     pub(super) rest: String,
     pub(super) protocol: Protocol,
-    pub(super) push: bool,
+    pub(super) access: Access,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Policy {
     pub(super) auth: Auth,
-    pub(super) push: bool,
+    pub(super) access: Access,
     pub(super) protocol: Protocol,
     pub(super) injections: Vec<Injection>,
     mounts: BTreeMap<String, PathBuf>,
     redirects: BTreeMap<String, (u16, String)>,
-}
-
-impl Injection {
-    /// Answers every request with this status.
-    pub fn status(status: u16) -> Self {
-        Self { status, retry_after: None, html: None, skip: 0, times: None }
-    }
-
-    /// Lets the first `count` requests pass.
-    #[must_use]
-    pub fn after(mut self, count: usize) -> Self {
-        self.skip = count;
-        self
-    }
-
-    /// Ends after `count` answers.
-    #[must_use]
-    pub fn times(mut self, count: usize) -> Self {
-        self.times = Some(count);
-        self
-    }
-
-    /// Adds a `Retry-After` header.
-    #[must_use]
-    pub fn retry_after(mut self, delay: Duration) -> Self {
-        self.retry_after = Some(delay);
-        self
-    }
-
-    /// Adds a body of HTML: text that must never be shown to a user.
-    #[must_use]
-    pub fn html(mut self, body: impl Into<String>) -> Self {
-        self.html = Some(body.into());
-        self
-    }
-
-    fn fires(&mut self) -> bool {
-        if self.skip > 0 {
-            self.skip -= 1;
-            return false;
-        }
-        match &mut self.times {
-            None => true,
-            Some(0) => false,
-            Some(left) => {
-                *left -= 1;
-                true
-            }
-        }
-    }
 }
 
 impl Policy {
@@ -159,7 +109,7 @@ impl Policy {
             repository: repository.clone(),
             rest: rest.to_owned(),
             protocol: self.protocol,
-            push: self.push,
+            access: self.access,
         })
     }
 }

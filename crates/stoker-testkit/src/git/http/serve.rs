@@ -8,8 +8,9 @@ use axum::extract;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use futures::TryStreamExt;
 
+use super::injection::Injection;
 use super::log::Entry;
-use super::policy::{Decision, Injection};
+use super::policy::Decision;
 use super::{State, cgi};
 
 pub(super) fn router(state: Arc<State>) -> Router {
