@@ -1,6 +1,6 @@
 //! A stand-in for an Ignition gateway: its HTTP API, its scans and its moods, over a real data directory.
 //!
-//! No gateway can run where our tests run, so this one behaves as `ignition-gateway.md` of the design pages says, the
+//! No gateway can run where our tests run, so this one behaves as real ones were seen to, the
 //! ugly parts included. It really scans the directory that it is given and remembers what it saw, so that a test can
 //! prove which state a gateway would have loaded. It does not evaluate projects, tags or scripts.
 //!

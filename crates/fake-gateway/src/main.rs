@@ -8,10 +8,8 @@ use anyhow::Context as _;
 use clap::Parser as _;
 use fake_gateway::Gateway;
 
-use crate::args::Args;
-
 fn main() -> anyhow::Result<()> {
-    let args = Args::parse();
+    let args = args::Args::parse();
     let gateway = Gateway::start(args.options()?).context("failed to start")?;
     if let (Some(file), Some(pem)) = (&args.ca_out, gateway.authority_pem()) {
         std::fs::write(file, pem).with_context(|| format!("failed to write {}", file.display()))?;

@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    // decisions.md, gateway port and TLS.
+    // Unset means 8088 plain, then 8043 by TLS; set means exactly that.
     #[test]
     fn beside_us_what_is_set_counts_exactly() {
         let cases = [

@@ -87,7 +87,7 @@ impl Halves {
 mod tests {
     use super::*;
 
-    // cli.md, Gateway: the first component of the destination decides which half is scanned.
+    // The first component of the destination decides which half is scanned.
     #[test]
     fn the_first_component_decides() {
         let cases: [(&[&str], Halves); 7] = [

@@ -60,7 +60,7 @@ impl Key {
 mod tests {
     use super::*;
 
-    // promises.md G3.
+    // G3.
     #[test]
     fn exactly_one_trailing_newline_is_dropped() {
         for (text, key) in

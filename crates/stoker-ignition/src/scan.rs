@@ -203,7 +203,7 @@ fn is_refusal(error: &Error) -> bool {
 mod tests {
     use super::*;
 
-    // decisions.md, gateway down.
+    // The first tries come soon, the later ones once per period.
     #[test]
     fn an_owed_scan_is_tried_soon_and_then_every_period() {
         let period = Duration::from_secs(45);
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(pauses, [5, 10, 30, 60, 45, 45]);
     }
 
-    // cli.md, Gateway: never by comparing clocks.
+    // Never by comparing clocks.
     #[test]
     fn a_scan_is_over_when_the_timestamp_is_another_one_later_or_not() {
         let status = |is_active, timestamp| Status { is_active, timestamp };

@@ -1,4 +1,6 @@
 //! What to do next, in one sentence per reason.
+//!
+//! Long: a registry, and every entry has the same shape.
 
 use super::{Error, Reason};
 

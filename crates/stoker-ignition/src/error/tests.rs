@@ -8,7 +8,7 @@ fn call() -> Call {
     Call("GET http://gateway:8088/x".to_owned())
 }
 
-// promises.md G1: mapped to distinct reasons.
+// G1: mapped to distinct reasons.
 #[test]
 fn what_a_user_must_tell_apart_has_its_own_reason_and_its_own_next_step() {
     let within = Duration::from_secs(1);
@@ -40,7 +40,7 @@ fn what_a_user_must_tell_apart_has_its_own_reason_and_its_own_next_step() {
     assert_eq!((reasons.len(), hints.len()), (errors.len(), errors.len()));
 }
 
-// promises.md R43; cli.md, Gateway: 401 or 403 before any file is written.
+// R43: 401 or 403 before any file is written.
 #[test]
 fn a_key_that_is_not_taken_writes_nothing_and_is_not_tried_again_blindly() {
     for error in

@@ -1,4 +1,4 @@
-//! Readiness, and how a run goes about it: cli.md, Gateway.
+//! Readiness, and how a run goes about it.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ fn every_state_is_recognised() {
     }
 }
 
-// promises.md R24.
+// R24.
 #[test]
 fn gwinfo_has_the_last_word() {
     let world = World::new();

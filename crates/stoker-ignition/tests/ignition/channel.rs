@@ -1,4 +1,4 @@
-//! Which port, and whom we trust there: decisions.md, gateway port and TLS; promises.md G2.
+//! Which port, and whom we trust there, G2.
 
 use fake_gateway::{Fault, State, Token, Ugly};
 use stoker_ignition::{Endpoint, Gateway, Options, Readiness, Reason};

@@ -1,4 +1,4 @@
-//! Designer policies: promises.md G4, R44, R45.
+//! Designer policies: G4, R44, R45.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

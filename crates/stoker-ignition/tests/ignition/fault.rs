@@ -1,4 +1,4 @@
-//! What a gateway can do to us, promises.md G1 and G2.
+//! What a gateway can do to us, G1 and G2.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

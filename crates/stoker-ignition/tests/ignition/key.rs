@@ -1,4 +1,4 @@
-//! The API key, promises.md G3.
+//! The API key, G3.
 
 use fake_gateway::Token;
 use stoker_ignition::{Gateway, Options, Reason};

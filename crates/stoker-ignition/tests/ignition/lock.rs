@@ -1,4 +1,4 @@
-//! The scan lock: cli.md, Gateway.
+//! The scan lock.
 
 use std::time::{Duration, Instant};
 

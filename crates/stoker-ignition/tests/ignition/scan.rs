@@ -1,4 +1,4 @@
-//! Scans and what was loaded: cli.md, Gateway; promises.md G1.
+//! Scans and what was loaded, G1.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -126,7 +126,7 @@ fn a_gateway_that_is_away_is_owed_both() {
     assert_eq!(outcome.errors.len(), 1, "told once");
 }
 
-// promises.md R43.
+// R43.
 #[test]
 fn a_key_without_write_is_not_tried_again() {
     let world = World::new();
