@@ -14,7 +14,6 @@ use std::env;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, BufRead as _, BufReader};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -187,14 +186,7 @@ fn state<'a>(doing: &'static str, path: &'a Path) -> impl Fn(io::Error) -> Error
 }
 
 fn join_or_start(kind: Kind, place: &Place) -> Result<UnixStream, Error> {
-    let run = state::run();
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&run)
-        .map_err(state("create", &run))?;
-    let lock = File::create(&place.lock).map_err(state("open", &place.lock))?;
-    lock.lock().map_err(state("lock", &place.lock))?;
+    let _lock = place.lock().map_err(state("lock", &place.lock))?;
     if let Ok(stream) = UnixStream::connect(place.socket()) {
         return Ok(stream);
     }

@@ -12,6 +12,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -66,6 +67,24 @@ impl Place {
     pub(crate) fn socket(&self) -> PathBuf {
         self.directory.join("keeper.sock")
     }
+
+    /// Takes the lock. Its file is removed by a keeper that ends, so having locked a file means
+    /// something only if it is still the one that others would find.
+    pub(crate) fn lock(&self) -> io::Result<File> {
+        loop {
+            let run = self.directory.parent().unwrap_or(&self.directory);
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(run)?;
+            let file = match File::create(&self.lock) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                file => file?,
+            };
+            file.lock()?;
+            let found = fs::metadata(&self.lock).map(|found| found.ino());
+            if found.is_ok_and(|found| file.metadata().is_ok_and(|own| own.ino() == found)) {
+                return Ok(file);
+            }
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -99,7 +118,13 @@ pub fn keep(kind: Kind, directory: &Path) -> anyhow::Result<()> {
     if failed {
         return Ok(()); // the logs are all there is to look at
     }
-    remove(&place.directory).context("failed to remove the cluster's directory")
+    remove(&place.directory).context("failed to remove the cluster's directory")?;
+    // While the lock is held: whoever waits for it notices that its file is gone and starts over.
+    fs::remove_file(&place.lock).context("failed to remove the cluster's lock")?;
+    if let Some(run) = place.directory.parent() {
+        fs::remove_dir(run).ok(); // another cluster may be in it
+    }
+    Ok(())
 }
 
 /// Removes what a cluster leaves in the file system, one whose keeper was killed included.
