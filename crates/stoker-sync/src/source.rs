@@ -1,0 +1,178 @@
+//! What a commit holds: entries with ids, bytes on demand.
+//!
+//! The planner descends one level of the tree at a time, many directories per call, and never into
+//! a directory whose id it already knows: that is why the cost of a sync follows what changed. Git
+//! and the working directory of `dev` implement it. A source hands out names as it finds them; the
+//! planner judges them, because a repository is hostile input.
+
+use std::fmt;
+use std::io::Read;
+use std::ops::ControlFlow;
+
+/// The id of a git object: SHA-1 over its type, its size and its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId(pub [u8; 20]);
+
+/// What an entry of a tree is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A directory (git mode 040000).
+    Dir,
+    /// A plain file (git mode 100644, and the group-writable 100664 of old repositories).
+    File,
+    /// A file with the executable bit (git mode 100755).
+    Executable,
+    /// A symbolic link (git mode 120000). Never followed.
+    Symlink,
+    /// A commit of another repository (git mode 160000). Never fetched.
+    Submodule,
+}
+
+/// One entry of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The name as the source has it: bytes, unchecked, one component in an honest tree.
+    pub name: Box<[u8]>,
+    /// What the entry is.
+    pub kind: Kind,
+    /// The id of its tree or blob.
+    pub id: ObjectId,
+}
+
+/// Receives the blobs that [`Source::read`] streams: the position of the blob in the request, its
+/// size, and its bytes. `Break` ends the reading; the receiver keeps the reason to itself.
+///
+/// A receiver may leave bytes unread; the source skips them.
+pub type Sink<'a> = dyn FnMut(usize, u64, &mut dyn Read) -> ControlFlow<()> + 'a;
+
+/// The content of one commit, or of a working directory.
+///
+/// # Flow
+///
+/// [`root`](Self::root), then [`list`](Self::list) level by level where ids differ from the last
+/// sync, then once [`fetch`](Self::fetch) and once [`read`](Self::read) with exactly the blobs that
+/// are to be written.
+///
+/// # Promises
+///
+/// The same id always stands for the same content. Answers come in the order of the question. A
+/// question may name the same id twice, and may be empty (no work then, no process, no network).
+pub trait Source {
+    /// Returns the id of the top directory.
+    fn root(&mut self) -> Result<ObjectId, Error>;
+
+    /// Returns the entries of each of `trees`, one level deep, in one round trip.
+    fn list(&mut self, trees: &[ObjectId]) -> Result<Vec<Vec<Entry>>, Error>;
+
+    /// Makes `blobs` available locally, in one round trip, and returns their sizes.
+    ///
+    /// After it [`read`](Self::read) needs no network. Sizes come before the first byte is written,
+    /// so that a full disk is noticed before it is touched.
+    fn fetch(&mut self, blobs: &[ObjectId]) -> Result<Vec<u64>, Error>;
+
+    /// Streams `blobs`, all of them fetched before, into `sink`.
+    ///
+    /// Calls come in the order of `blobs`. Returns `Ok` when the sink breaks off.
+    fn read(&mut self, blobs: &[ObjectId], sink: &mut Sink<'_>) -> Result<(), Error>;
+}
+
+/// Why a source could not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The object is not there, or is not of the kind that was asked for.
+    #[error("object {id} is not in the source")]
+    Missing {
+        /// The object that was asked for.
+        id: ObjectId,
+    },
+    /// The object's bytes are not what a tree looks like.
+    #[error("object {id} is not a tree that can be read")]
+    MalformedTree {
+        /// The tree that was asked for.
+        id: ObjectId,
+    },
+    /// The run was told to end.
+    #[error("reading from the source was cancelled")]
+    Cancelled,
+    /// The source itself failed; the cause is its own error.
+    #[error("failed to read from the source")]
+    Failed {
+        /// What the source says.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl ObjectId {
+    /// The tree without entries: every git repository knows it without being told.
+    pub const EMPTY_TREE: Self = Self([
+        0x4b, 0x82, 0x5d, 0xc6, 0x42, 0xcb, 0x6e, 0xb9, 0xa0, 0x60, 0xe5, 0x4b, 0xf8, 0xd6, 0x92,
+        0x88, 0xfb, 0xee, 0x49, 0x04,
+    ]);
+
+    /// Parses 40 hexadecimal digits.
+    pub fn parse_hex(text: &[u8]) -> Option<Self> {
+        if text.len() != 40 {
+            return None;
+        }
+        let mut bytes = [0; 20];
+        for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+            *byte = hex_digit(pair[0])? << 4 | hex_digit(pair[1])?;
+        }
+        Some(Self(bytes))
+    }
+}
+
+fn hex_digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+impl Kind {
+    /// Reads the mode of a tree entry as git spells it (`100644`, `40000`, …).
+    pub fn parse_mode(mode: &[u8]) -> Option<Self> {
+        match mode {
+            b"40000" | b"040000" => Some(Self::Dir),
+            b"100644" | b"100664" => Some(Self::File),
+            b"100755" => Some(Self::Executable),
+            b"120000" => Some(Self::Symlink),
+            b"160000" => Some(Self::Submodule),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_prints_as_the_digits_it_was_parsed_from() {
+        let text = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+        let id = ObjectId::parse_hex(text.as_bytes()).unwrap();
+        assert_eq!(id, ObjectId::EMPTY_TREE);
+        assert_eq!(id.to_string(), text);
+    }
+
+    #[test]
+    fn other_texts_are_no_ids() {
+        for text in ["", "4b825d", "4b825dc642cb6eb9a060e54bf8d69288fbee490g", &"0".repeat(41)] {
+            assert_eq!(ObjectId::parse_hex(text.as_bytes()), None, "{text:?}");
+        }
+    }
+}
