@@ -1,0 +1,134 @@
+//! The moment of change: journal, renames, deletes, manifest.
+//!
+//! # Flow
+//!
+//! The prepared segment is durable. The gate is opened, the segment becomes the journal, its steps
+//! are taken group by group, the directories they touched are made durable, and the journal becomes
+//! the manifest.
+//!
+//! # Promises
+//!
+//! Before the journal counts, everything can be undone; afterwards everything is finished, now or at
+//! the next start. What a step finds already done is done. A path that can't be changed (A6) is
+//! named, its whole directory is tried again by the next run, and the rest is applied.
+
+mod amend;
+mod step;
+#[cfg(test)]
+mod tests;
+
+use crate::disk::{Dir, DiskError};
+use crate::journal::Group;
+use crate::lock::Lock;
+use crate::manifest::header::Header;
+use crate::manifest::record::DirPatch;
+use crate::manifest::segment;
+use crate::path::RelPath;
+use crate::store;
+use crate::write::Stage;
+pub(crate) use step::Stepper;
+
+/// Asked before live files change, and between two directories.
+pub trait Gate {
+    /// Called once, when everything is written and nothing is renamed: the place to take the
+    /// gateway's scan lock. An error undoes the run.
+    fn open(&mut self) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
+    /// Called between two directories: the place to renew a lock that would expire. From here on
+    /// there is no way back, so it can wait but not refuse.
+    fn renew(&mut self) {}
+}
+
+/// A gate for data directories without a gateway.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OpenGate;
+
+/// Why a run was not applied, or not in full.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The gate stayed shut; nothing was changed.
+    #[error("the gateway did not let the files be changed")]
+    Gate {
+        /// What the gate said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The lock file is not ours any more; nothing was changed.
+    #[error("another run took over the data directory; nothing was changed")]
+    LockLost,
+    /// The journal or the manifest could not be written.
+    #[error("failed to keep the record of the run")]
+    Record {
+        /// What the system said.
+        source: DiskError,
+    },
+    /// Some paths could not be changed; the others were.
+    #[error("{} could not be changed, first {:?}; everything else was applied", count(.failed), .failed[0].path())]
+    Incomplete {
+        /// What the system said, path by path.
+        failed: Vec<DiskError>,
+    },
+}
+
+fn count(failed: &[DiskError]) -> String {
+    if failed.len() == 1 { "a path".into() } else { format!("{} paths", failed.len()) }
+}
+
+impl Gate for OpenGate {
+    fn open(&mut self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        Ok(())
+    }
+}
+
+/// What applying goes by.
+pub(crate) struct Application<'a> {
+    pub(crate) root: &'a Dir,
+    pub(crate) state: &'a Dir,
+    pub(crate) lock: &'a Lock,
+    pub(crate) groups: &'a [Group],
+    pub(crate) header: &'a Header,
+    pub(crate) patches: &'a [DirPatch],
+    /// The packed segment, prepared on disk.
+    pub(crate) packed: Vec<u8>,
+}
+
+impl Application<'_> {
+    /// Applies, and returns the segment as it is on disk now, with the paths that failed.
+    pub(crate) fn run(mut self, gate: &mut dyn Gate) -> Result<(Vec<u8>, Vec<DiskError>), Error> {
+        let record = |source| Error::Record { source };
+        gate.open().map_err(|source| Error::Gate { source })?;
+        if !self.lock.is_held(self.state) {
+            return Err(Error::LockLost);
+        }
+        self.state.rename(store::PREPARED, self.state, store::JOURNAL).map_err(record)?;
+        self.state.sync().map_err(record)?;
+        let mut stepper = Stepper::new(self.root);
+        for (index, group) in self.groups.iter().enumerate() {
+            if index > 0 {
+                gate.renew();
+            }
+            stepper.take(group);
+        }
+        let failed = stepper.finish().map_err(record)?;
+        if !failed.is_empty() {
+            self.amend(&failed).map_err(record)?;
+        }
+        commit(self.root, self.state, self.header.generation).map_err(record)?;
+        Ok((self.packed, failed))
+    }
+
+    /// Replaces the journal by one that does not claim what failed.
+    fn amend(&mut self, failed: &[DiskError]) -> Result<(), DiskError> {
+        let paths: Vec<&RelPath> = failed.iter().map(DiskError::path).collect();
+        let patches = amend::without(self.patches, &paths);
+        self.packed = segment::pack(self.header, &patches, &[]);
+        store::write(self.state, store::PREPARED, &self.packed)?;
+        self.state.rename(store::PREPARED, self.state, store::JOURNAL)
+    }
+}
+
+/// Turns the journal into the manifest and clears the stage.
+pub(crate) fn commit(root: &Dir, state: &Dir, generation: u64) -> Result<(), DiskError> {
+    state.rename_new(store::JOURNAL, state, &store::segment_name(generation))?;
+    state.sync()?;
+    Stage::remove(root)
+}

@@ -1,0 +1,268 @@
+//! What the data directory should hold: all mappings laid over each other, later over earlier.
+//!
+//! The destination tree is walked from the top, level by level, each level one question to the
+//! source. A directory is made of layers: the trees that mappings contribute to it. Where the layers
+//! are those of the last sync, everything below is as it was, and nothing below is looked at.
+//! Says what should be; what to do about it is for `plan.rs`.
+
+pub(crate) mod mount;
+mod merge;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use merge::Merge;
+use mount::{Content, Mount, MountTree};
+
+use crate::cancel::{Cancel, Cancelled};
+use crate::manifest::Manifest;
+use crate::manifest::record::Key;
+use crate::name::NameFault;
+use crate::path::{self, RelPath};
+use crate::request::Request;
+use crate::source::{self, Entry, ObjectId, Source};
+use crate::warning::Warning;
+
+/// A tree may name the same subtree many times over; no honest one has so many files.
+const MOST_FILES: usize = 5_000_000;
+/// How many refused names an error lists.
+const MOST_REFUSED: usize = 20;
+
+/// What one directory should hold, without what is below its subdirectories.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Composed {
+    pub(crate) path: RelPath,
+    pub(crate) key: Key,
+    /// Sorted by name.
+    pub(crate) files: Vec<Wanted>,
+    /// The names of its subdirectories.
+    pub(crate) children: BTreeSet<Box<[u8]>>,
+}
+
+/// A file that should be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) name: Box<[u8]>,
+    pub(crate) blob: ObjectId,
+    pub(crate) is_executable: bool,
+    pub(crate) mapping: u16,
+}
+
+/// What came of composing.
+#[derive(Debug, Default)]
+pub(crate) struct Composition {
+    /// The directories that may differ from the last sync, sorted by path.
+    pub(crate) dirs: Vec<Composed>,
+    pub(crate) warnings: Vec<Warning>,
+    refused: Vec<(RelPath, NameFault)>,
+    files: usize,
+}
+
+/// What composing goes by.
+pub(crate) struct Task<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) mounts: &'a [Mount],
+    pub(crate) manifest: &'a Manifest,
+    /// Whether equal layers mean equal content: the profile is that of the last sync.
+    pub(crate) trust: Trust,
+    /// Directories to look at in any case, all those above them included.
+    pub(crate) visit: &'a HashSet<RelPath>,
+    /// The longest path that the volume takes.
+    pub(crate) longest_path: usize,
+    pub(crate) cancel: &'a Cancel,
+}
+
+/// Whether directories of the last sync may be taken as they were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Where the layers are equal.
+    EqualLayers,
+    /// Nowhere.
+    Nothing,
+}
+
+/// Why there is nothing to plan from.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The source failed.
+    #[error("failed to read the commit")]
+    Read {
+        /// What it said.
+        source: source::Error,
+    },
+    /// A required mapping has no source.
+    #[error("the source {path:?} is not in the commit")]
+    SourceMissing {
+        /// The mapping's source.
+        path: RelPath,
+    },
+    /// A mapping's source is or lies beneath a symbolic link.
+    #[error("the source {path:?} is, or lies beneath, a symbolic link; links are not followed")]
+    SourceIsLink {
+        /// The mapping's source.
+        path: RelPath,
+    },
+    /// A mapping's source is or lies beneath a submodule.
+    #[error("the source {path:?} is, or lies beneath, a submodule; submodules are not fetched")]
+    SourceIsSubmodule {
+        /// The mapping's source.
+        path: RelPath,
+    },
+    /// A mapping's `type` does not fit its source.
+    #[error("the source {path:?} should be a {wanted} and is a {found}")]
+    WrongKind {
+        /// The mapping's source.
+        path: RelPath,
+        /// What the mapping says.
+        wanted: &'static str,
+        /// What the commit holds.
+        found: &'static str,
+    },
+    /// A destination lies in a directory of ours.
+    #[error("the destination {path:?} is reserved by Stoker")]
+    ReservedDestination {
+        /// The mapping's destination.
+        path: RelPath,
+    },
+    /// Names that can't be written.
+    #[error("{} in the commit can't be written: {}", count_names(.refused), list_names(.refused))]
+    Names {
+        /// The first of them, with the reasons.
+        refused: Vec<(RelPath, NameFault)>,
+    },
+    /// More mappings than there are numbers for them.
+    #[error("there are more than 65,535 mappings")]
+    TooManyMappings,
+    /// The tree unfolds to more files than any honest one.
+    #[error("the mapped directories hold more than {MOST_FILES} files")]
+    TooManyFiles,
+    /// The run was asked to end.
+    #[error(transparent)]
+    Cancelled(Cancelled),
+}
+
+fn count_names(refused: &[(RelPath, NameFault)]) -> String {
+    if refused.len() == 1 { "a name".into() } else { format!("{} names", refused.len()) }
+}
+
+fn list_names(refused: &[(RelPath, NameFault)]) -> String {
+    let shown = refused.iter().map(|(path, fault)| format!("{path:?} {fault}"));
+    shown.collect::<Vec<_>>().join("; ")
+}
+
+impl Error {
+    pub(crate) fn reading(source: source::Error) -> Self {
+        match source {
+            source::Error::Cancelled => Self::Cancelled(Cancelled),
+            source => Self::Read { source },
+        }
+    }
+}
+
+/// A directory on the way down.
+struct Node<'m> {
+    path: RelPath,
+    layers: Vec<(u16, ObjectId)>,
+    mounts: Option<&'m MountTree>,
+    /// Mappings before this one were covered by a file further up.
+    floor: u16,
+}
+
+/// Composes the destination tree, as far as it may differ from the last sync.
+pub(crate) fn compose(task: &Task<'_>, source: &mut dyn Source) -> Result<Composition, Error> {
+    let tree = MountTree::build(task.mounts);
+    let mut composition = Composition::default();
+    let mut level = vec![Node::root(&tree)];
+    while !level.is_empty() {
+        task.cancel.check().map_err(Error::Cancelled)?;
+        let mut listings = list(&level, source)?;
+        let mut next = Vec::new();
+        for node in level {
+            composition.visit(task, node, &mut listings, &mut next)?;
+        }
+        level = next;
+    }
+    if !composition.refused.is_empty() {
+        return Err(Error::Names { refused: composition.refused });
+    }
+    composition.dirs.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(composition)
+}
+
+/// Lists every tree of a level in one round trip; a tree that is there twice is asked for once.
+fn list(
+    level: &[Node<'_>],
+    source: &mut dyn Source,
+) -> Result<HashMap<ObjectId, Vec<Entry>>, Error> {
+    let mut trees: Vec<_> =
+        level.iter().flat_map(|node| node.layers.iter().map(|(_, tree)| *tree)).collect();
+    trees.sort_unstable();
+    trees.dedup();
+    let listings = source.list(&trees).map_err(Error::reading)?;
+    Ok(trees.into_iter().zip(listings).collect())
+}
+
+impl<'m> Node<'m> {
+    fn root(tree: &'m MountTree) -> Self {
+        let layer = |(mapping, content): &(u16, Content)| match content {
+            Content::Dir(id) => Some((*mapping, *id)),
+            Content::File { .. } | Content::Absent => None,
+        };
+        let layers = tree.here.iter().filter_map(layer).collect();
+        Self { path: RelPath::root(), layers, mounts: Some(tree), floor: 0 }
+    }
+
+    fn has_mounts_below(&self) -> bool {
+        self.mounts.is_some_and(|mounts| mounts.below.range(self.floor..).next().is_some())
+    }
+}
+
+impl Composition {
+    fn visit<'m>(
+        &mut self,
+        task: &Task<'_>,
+        node: Node<'m>,
+        listings: &mut HashMap<ObjectId, Vec<Entry>>,
+        next: &mut Vec<Node<'m>>,
+    ) -> Result<(), Error> {
+        let merged = Merge::new(task, &node).run(listings, self);
+        let children = merged.dirs.iter().map(|(name, _)| name.clone()).collect();
+        self.files += merged.files.len();
+        if self.files > MOST_FILES {
+            return Err(Error::TooManyFiles);
+        }
+        for (_, child) in merged.dirs {
+            if !is_settled(task, &child) {
+                next.push(child);
+            }
+        }
+        let key = Key(node.layers);
+        self.dirs.push(Composed { path: node.path, key, files: merged.files, children });
+        Ok(())
+    }
+
+    fn refuse(&mut self, path: RelPath, fault: NameFault) {
+        if self.refused.len() < MOST_REFUSED {
+            self.refused.push((path, fault));
+        }
+    }
+}
+
+/// Returns whether the directory and all below it are as the last sync left them.
+fn is_settled(task: &Task<'_>, node: &Node<'_>) -> bool {
+    task.trust == Trust::EqualLayers
+        && !node.has_mounts_below()
+        && !task.visit.contains(&node.path)
+        && task.manifest.key(&node.path).is_some_and(|key| key.0 == node.layers)
+}
+
+/// Returns the path of a destination below its mapping: what excludes and patches also match.
+pub(crate) fn below_mapping<'a>(mount: &Mount, path: &'a [u8]) -> &'a [u8] {
+    match mount.content {
+        Content::File { .. } => path::file_name(path),
+        Content::Dir(_) | Content::Absent => {
+            path::below(path, &mount.destination).unwrap_or_default()
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Where mappings begin: each source found in the commit and tied to its destination.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Error;
+use crate::path::{self, RelPath};
+use crate::request::{Mapping, MappingKind, Presence};
+use crate::source::{Entry, Kind, ObjectId, Source};
+
+/// What a mapping brings to its destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// A directory.
+    Dir(ObjectId),
+    /// A file.
+    File { blob: ObjectId, is_executable: bool },
+    /// Nothing: the source of an optional mapping is not in the commit.
+    Absent,
+}
+
+/// A mapping whose source was looked up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mount {
+    /// The position of the mapping in the request.
+    pub(crate) mapping: u16,
+    /// Where it goes; for a file, the file itself.
+    pub(crate) destination: RelPath,
+    pub(crate) content: Content,
+}
+
+/// The mounts as a tree of destinations.
+#[derive(Debug, Default)]
+pub(super) struct MountTree {
+    pub(super) children: BTreeMap<Box<[u8]>, MountTree>,
+    pub(super) here: Vec<(u16, Content)>,
+    /// The mappings that are mounted strictly below.
+    pub(super) below: BTreeSet<u16>,
+}
+
+/// Looks up the source of every mapping, all of them one level at a time.
+pub(crate) fn resolve(mappings: &[Mapping], source: &mut dyn Source) -> Result<Vec<Mount>, Error> {
+    let root = source.root().map_err(Error::reading)?;
+    let mut contents = vec![Some(Content::Dir(root)); mappings.len()];
+    let deepest = mappings.iter().map(|mapping| mapping.source.components().count()).max();
+    for depth in 0..deepest.unwrap_or_default() {
+        descend(mappings, source, depth, &mut contents)?;
+    }
+    let mounted = mappings.iter().zip(contents).enumerate();
+    mounted.map(|(index, (mapping, content))| mount(index, mapping, content)).collect()
+}
+
+/// Goes one component deeper in every source that is that deep.
+fn descend(
+    mappings: &[Mapping],
+    source: &mut dyn Source,
+    depth: usize,
+    contents: &mut [Option<Content>],
+) -> Result<(), Error> {
+    let mut steps = Vec::new();
+    for (index, mapping) in mappings.iter().enumerate() {
+        if let (Some(name), Some(content)) = (mapping.source.components().nth(depth), contents[index]) {
+            match content {
+                Content::Dir(tree) => steps.push((index, name, tree)),
+                Content::File { .. } | Content::Absent => contents[index] = None,
+            }
+        }
+    }
+    let trees: Vec<_> = steps.iter().map(|(_, _, tree)| *tree).collect();
+    let listings = source.list(&trees).map_err(Error::reading)?;
+    for ((index, name, _), listing) in steps.into_iter().zip(listings) {
+        let entry = listing.into_iter().find(|entry| *entry.name == *name);
+        contents[index] = entry.map(|entry| enter(&mappings[index], &entry)).transpose()?;
+    }
+    Ok(())
+}
+
+fn enter(mapping: &Mapping, entry: &Entry) -> Result<Content, Error> {
+    match entry.kind {
+        Kind::Dir => Ok(Content::Dir(entry.id)),
+        Kind::File => Ok(Content::File { blob: entry.id, is_executable: false }),
+        Kind::Executable => Ok(Content::File { blob: entry.id, is_executable: true }),
+        // Followed, a link could make any directory of this machine a source (R18, R19).
+        Kind::Symlink => Err(Error::SourceIsLink { path: mapping.source.clone() }),
+        Kind::Submodule => Err(Error::SourceIsSubmodule { path: mapping.source.clone() }),
+    }
+}
+
+fn mount(index: usize, mapping: &Mapping, content: Option<Content>) -> Result<Mount, Error> {
+    let path = || mapping.source.clone();
+    let content = match (content, mapping.kind) {
+        (None, _) if mapping.presence == Presence::Required => {
+            return Err(Error::SourceMissing { path: path() });
+        }
+        (None, _) => Content::Absent,
+        (Some(Content::Dir(_)), MappingKind::File) => {
+            return Err(Error::WrongKind { path: path(), wanted: "file", found: "directory" });
+        }
+        (Some(Content::File { .. }), MappingKind::Dir) => {
+            return Err(Error::WrongKind { path: path(), wanted: "directory", found: "file" });
+        }
+        (Some(content), _) => content,
+    };
+    let destination = destination(mapping, content);
+    if crate::name::is_reserved(&destination) {
+        return Err(Error::ReservedDestination { path: destination });
+    }
+    let mapping = u16::try_from(index).map_err(|_| Error::TooManyMappings)?;
+    Ok(Mount { mapping, destination, content })
+}
+
+/// A file goes into a directory where the mapping says so, and where the destination is the root.
+fn destination(mapping: &Mapping, content: Content) -> RelPath {
+    let is_file = matches!(content, Content::File { .. });
+    if is_file && (mapping.kind == MappingKind::IntoDir || mapping.destination.is_root()) {
+        return mapping.destination.join(path::file_name(&mapping.source));
+    }
+    mapping.destination.clone()
+}
+
+impl MountTree {
+    /// Builds the tree of all mounts that bring something.
+    pub(super) fn build(mounts: &[Mount]) -> Self {
+        let mut tree = Self::default();
+        for mount in mounts.iter().filter(|mount| mount.content != Content::Absent) {
+            let mut node = &mut tree;
+            for component in mount.destination.components() {
+                node.below.insert(mount.mapping);
+                node = node.children.entry(component.into()).or_default();
+            }
+            node.here.push((mount.mapping, mount.content));
+        }
+        tree
+    }
+}

@@ -1,0 +1,255 @@
+#![expect(clippy::disallowed_methods, reason = "disk edge: every system call on files is here")]
+//! The only door to the disk: directories by descriptor, one function per system call.
+//!
+//! Promise (A9): a path is opened beneath the data root, and no symbolic link is followed on the
+//! way, by the kernel's word (`openat2`) or, where it has none, one component at a time. Everything
+//! else takes a name within an open directory, so that no rename can lead astray what is decided.
+
+pub(crate) mod fault;
+mod open;
+mod stat;
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use crate::path::RelPath;
+pub(crate) use stat::{Entry, Look, Nature};
+
+/// An open directory at or below the data root.
+#[derive(Debug)]
+pub(crate) struct Dir {
+    fd: OwnedFd,
+    path: RelPath,
+}
+
+/// A system call that failed, and on what.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to {action} {path:?}")]
+pub struct DiskError {
+    action: &'static str,
+    path: RelPath,
+    source: io::Error,
+}
+
+impl DiskError {
+    fn new(action: &'static str, path: RelPath, errno: Errno) -> Self {
+        Self { action, path, source: errno.into() }
+    }
+
+    /// Returns the path below the data root.
+    pub fn path(&self) -> &RelPath {
+        &self.path
+    }
+
+    /// Returns what the system said.
+    pub fn kind(&self) -> io::ErrorKind {
+        self.source.kind()
+    }
+
+    /// Returns errors for paths that were not tried because of this one.
+    pub(crate) fn of_others<'p>(&self, paths: impl Iterator<Item = &'p RelPath>) -> Vec<Self> {
+        let other = |path: &RelPath| Self {
+            action: "go on to",
+            path: path.clone(),
+            source: self.source.kind().into(),
+        };
+        paths.map(other).collect()
+    }
+
+    /// Returns whether the system gave this error number.
+    pub(crate) fn is(&self, errno: Errno) -> bool {
+        self.source.raw_os_error() == Some(errno.raw_os_error())
+    }
+
+    /// Returns whether nothing is there, or what is above it is no directory.
+    pub(crate) fn is_absence(&self) -> bool {
+        self.is(Errno::NOENT) || self.is(Errno::NOTDIR)
+    }
+}
+
+type Result<T> = std::result::Result<T, DiskError>;
+
+impl Dir {
+    /// Opens the data root; its own path is the administrator's word and may have links in it.
+    pub(crate) fn open_root(path: &Path) -> Result<Self> {
+        let fd = fs::open(path, open::DIRECTORY, Mode::empty());
+        let fd = fd.map_err(|errno| DiskError {
+            action: "open the data directory",
+            path: RelPath::from_clean(path.as_os_str().as_encoded_bytes()),
+            source: errno.into(),
+        })?;
+        Ok(Self { fd, path: RelPath::root() })
+    }
+
+    /// Opens a directory below this one, no link on the way.
+    pub(crate) fn open(&self, below: &[u8]) -> Result<Self> {
+        let mut path = self.path.clone();
+        path.push(below);
+        match open::beneath(&self.fd, below) {
+            Ok(fd) => Ok(Self { fd, path }),
+            Err(errno) => Err(DiskError::new("open the directory", path, errno)),
+        }
+    }
+
+    /// Returns where this directory is, below the data root.
+    pub(crate) fn path(&self) -> &RelPath {
+        &self.path
+    }
+
+    fn at<T>(&self, name: &[u8], action: &'static str, done: rustix::io::Result<T>) -> Result<T> {
+        done.map_err(|errno| {
+            let mut path = self.path.clone();
+            path.push(name);
+            DiskError::new(action, path, errno)
+        })
+    }
+
+    /// Makes a file that was not there, for writing.
+    pub(crate) fn create(&self, name: &[u8], mode: u32) -> Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = fault::step("create").and_then(|()| fs::openat(&self.fd, name, flags, mode.into()));
+        self.at(name, "create", fd).map(File::from)
+    }
+
+    /// Opens a file for reading and writing, and makes it where there is none.
+    pub(crate) fn open_or_create(&self, name: &[u8], mode: u32) -> Result<File> {
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Err(Errno::NOENT) => {}
+            done => return self.at(name, "open", done).map(File::from),
+        }
+        let open = |()| fs::openat(&self.fd, name, flags | OFlags::CREATE, mode.into());
+        self.at(name, "create", fault::step("create").and_then(open)).map(File::from)
+    }
+
+    /// Replaces the content of an open file of this directory, in place.
+    pub(crate) fn overwrite(&self, name: &[u8], file: &mut File, bytes: &[u8]) -> Result<()> {
+        let done = fault::step("write").and_then(|()| {
+            let done = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(bytes));
+            done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        });
+        self.at(name, "write", done)
+    }
+
+    /// Writes all bytes to a file of this directory.
+    pub(crate) fn write(&self, name: &[u8], file: &mut File, bytes: &[u8]) -> Result<()> {
+        let done = fault::step("write").and_then(|()| {
+            file.write_all(bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        });
+        self.at(name, "write", done)
+    }
+
+    /// Makes a file's bytes durable. If this fails they may be gone: the file must be thrown away.
+    pub(crate) fn sync_file(&self, name: &[u8], file: &File) -> Result<()> {
+        self.at(name, "sync", fault::step("fdatasync").and_then(|()| fs::fdatasync(file)))
+    }
+
+    /// Makes the entries of this directory durable.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.at(b"", "sync", fault::step("fsync").and_then(|()| fs::fsync(&self.fd)))
+    }
+
+    /// Makes everything on this directory's volume durable.
+    pub(crate) fn sync_volume(&self) -> Result<()> {
+        self.at(b"", "sync the volume of", fault::step("syncfs").and_then(|()| fs::syncfs(&self.fd)))
+    }
+
+    /// Renames an entry, replacing a file that is there.
+    pub(crate) fn rename(&self, name: &[u8], to: &Self, new: &[u8]) -> Result<()> {
+        let done = fault::step("rename").and_then(|()| fs::renameat(&self.fd, name, &to.fd, new));
+        to.at(new, "rename a new file to", done)
+    }
+
+    /// Renames an entry to a name that must be free.
+    pub(crate) fn rename_new(&self, name: &[u8], to: &Self, new: &[u8]) -> Result<()> {
+        let rename = |()| fs::renameat_with(&self.fd, name, &to.fd, new, RenameFlags::NOREPLACE);
+        let done = match fault::step("rename").and_then(rename) {
+            // Some network file systems know no flags. A directory never replaces a full one.
+            Err(Errno::INVAL | Errno::NOSYS) => fs::renameat(&self.fd, name, &to.fd, new),
+            done => done,
+        };
+        to.at(new, "move a new directory to", done)
+    }
+
+    /// Removes a file or a link.
+    pub(crate) fn unlink(&self, name: &[u8]) -> Result<()> {
+        let unlink = |()| fs::unlinkat(&self.fd, name, AtFlags::empty());
+        self.at(name, "delete", fault::step("unlink").and_then(unlink))
+    }
+
+    /// Removes an empty directory.
+    pub(crate) fn remove_dir(&self, name: &[u8]) -> Result<()> {
+        let remove = |()| fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR);
+        self.at(name, "remove the directory", fault::step("rmdir").and_then(remove))
+    }
+
+    /// Makes a directory and opens it; its mode does not depend on the umask.
+    pub(crate) fn make_dir(&self, name: &[u8], mode: u32) -> Result<Self> {
+        let made = fault::step("mkdir").and_then(|()| fs::mkdirat(&self.fd, name, mode.into()));
+        self.at(name, "make the directory", made)?;
+        let dir = self.open(name)?;
+        let chmod = dir.correct_mode(mode);
+        self.at(name, "set the mode of", chmod)?;
+        Ok(dir)
+    }
+
+    fn correct_mode(&self, mode: u32) -> rustix::io::Result<()> {
+        let has = fs::fstat(&self.fd)?.st_mode;
+        if has & 0o777 == mode {
+            return Ok(());
+        }
+        fault::step("chmod")?;
+        fs::fchmod(&self.fd, Mode::from_raw_mode((has & 0o7000) | mode))
+    }
+
+    /// Opens a file for reading. What is not a regular file is refused without blocking on it.
+    pub(crate) fn open_file(&self, name: &[u8]) -> Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = self.at(name, "open", fs::openat(&self.fd, name, flags, Mode::empty()))?;
+        let stat = self.at(name, "look at", fs::fstat(&file))?;
+        if Nature::of(stat.st_mode) == Nature::File {
+            Ok(File::from(file))
+        } else {
+            self.at(name, "open", Err(Errno::INVAL))
+        }
+    }
+
+    /// Reads a whole file.
+    pub(crate) fn read(&self, name: &[u8]) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut file = self.open_file(name)?;
+        self.checked_read(name, file.read_to_end(&mut bytes))?;
+        Ok(bytes)
+    }
+
+    /// Adds the name to what went wrong with reading a file of this directory.
+    pub(crate) fn checked_read(&self, name: &[u8], read: io::Result<usize>) -> Result<usize> {
+        self.at(name, "read", read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)))
+    }
+
+    /// Sets the permissions of a regular file.
+    pub(crate) fn chmod(&self, name: &[u8], mode: u32) -> Result<()> {
+        let file = self.open_file(name)?;
+        let chmod = |()| fs::fchmod(&file, Mode::from_raw_mode(mode));
+        self.at(name, "set the mode of", fault::step("chmod").and_then(chmod))
+    }
+
+    /// Removes whatever has this name, with all that is in it.
+    pub(crate) fn remove_tree(&self, name: &[u8]) -> Result<()> {
+        match self.unlink(name) {
+            Err(error) if error.is(Errno::ISDIR) || error.is(Errno::PERM) => {}
+            Err(error) if error.is(Errno::NOENT) => return Ok(()),
+            done => return done,
+        }
+        let dir = self.open(name)?;
+        for entry in dir.list()? {
+            dir.remove_tree(&entry.name)?;
+        }
+        self.remove_dir(name)
+    }
+}

@@ -1,0 +1,127 @@
+//! How things look: stat and list.
+
+use rustix::fs::{self, AtFlags, RawDir};
+use rustix::io::Errno;
+
+use super::{Dir, Result, fault};
+use crate::manifest::record::Stat;
+
+/// What something on disk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Nature {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a socket or a device.
+    Special,
+}
+
+/// How something on disk looks, links not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Look {
+    pub(crate) nature: Nature,
+    /// The permission bits, setuid and its like included.
+    pub(crate) mode: u32,
+    pub(crate) stat: Stat,
+}
+
+/// An entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Entry {
+    pub(crate) name: Box<[u8]>,
+    pub(crate) nature: Nature,
+}
+
+impl Nature {
+    /// Reads the nature from the mode of a stat.
+    pub(crate) fn of(mode: u32) -> Self {
+        Self::from_type(fs::FileType::from_raw_mode(mode))
+    }
+
+    fn from_type(kind: fs::FileType) -> Self {
+        match kind {
+            fs::FileType::RegularFile => Self::File,
+            fs::FileType::Directory => Self::Dir,
+            fs::FileType::Symlink => Self::Link,
+            _ => Self::Special,
+        }
+    }
+}
+
+impl Look {
+    fn of(stat: &fs::Stat) -> Self {
+        let seconds = u64::try_from(stat.st_mtime).unwrap_or_default();
+        let modified = seconds.saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec);
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        let stat_of = Stat { size, modified, inode: stat.st_ino };
+        Self { nature: Nature::of(stat.st_mode), mode: stat.st_mode & 0o7777, stat: stat_of }
+    }
+
+    /// Returns whether the file can be executed by its owner.
+    pub(crate) fn is_executable(&self) -> bool {
+        self.mode & 0o100 != 0
+    }
+}
+
+impl Dir {
+    /// Looks at one entry; `None` if it is not there.
+    pub(crate) fn look(&self, name: &[u8]) -> Result<Option<Look>> {
+        match fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Look::of(&stat))),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(errno) => self.at(name, "look at", Err(errno)),
+        }
+    }
+
+    /// Looks at an open file of this directory.
+    pub(crate) fn look_at_file(&self, name: &[u8], file: &std::fs::File) -> Result<Look> {
+        self.at(name, "look at", fs::fstat(file)).map(|stat| Look::of(&stat))
+    }
+
+    /// Sets the mode of an open file of this directory, if it has another.
+    pub(crate) fn correct_file_mode(
+        &self,
+        name: &[u8],
+        file: &std::fs::File,
+        wanted: u32,
+    ) -> Result<Look> {
+        let look = self.look_at_file(name, file)?;
+        if look.mode == wanted {
+            return Ok(look);
+        }
+        let chmod = |()| fs::fchmod(file, fs::Mode::from_raw_mode(wanted));
+        self.at(name, "set the mode of", fault::step("chmod").and_then(chmod))?;
+        Ok(Look { mode: wanted, ..look })
+    }
+
+    /// Returns the entries of this directory, unsorted.
+    pub(crate) fn list(&self) -> Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        let mut buffer = Vec::with_capacity(32 * 1024);
+        // A descriptor of its own: the position of a shared one would be shared, too.
+        let fd = self.open(b"")?.fd;
+        let mut raw = RawDir::new(&fd, buffer.spare_capacity_mut());
+        while let Some(entry) = raw.next() {
+            let entry = self.at(b"", "list", entry)?;
+            let name = entry.file_name().to_bytes();
+            if matches!(name, b"." | b"..") {
+                continue;
+            }
+            let nature = match entry.file_type() {
+                fs::FileType::Unknown => self.look(name)?.map_or(Nature::Special, |look| look.nature),
+                known => Nature::from_type(known),
+            };
+            entries.push(Entry { name: name.into(), nature });
+        }
+        Ok(entries)
+    }
+
+    /// Returns how many bytes are free for us on this directory's volume.
+    pub(crate) fn free_bytes(&self) -> Result<u64> {
+        let volume = self.at(b"", "ask for the free space of", fs::fstatvfs(&self.fd))?;
+        Ok(volume.f_bavail.saturating_mul(volume.f_frsize))
+    }
+}

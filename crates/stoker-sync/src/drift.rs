@@ -1,0 +1,182 @@
+//! What differs on disk from what the last sync left there.
+//!
+//! Every known file is looked at (size, time, inode, mode; by content on request), every owned
+//! directory is listed for files that nobody knows. Finds only; what to do is for `plan.rs`, which
+//! also knows what the gateway rewrites by itself in `resource.json`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::thread;
+
+use crate::cancel::{Cancel, Cancelled};
+use crate::disk::{Dir, DiskError, Entry, Look as Seen, Nature};
+use crate::hash::BlobHash;
+use crate::manifest::record::FileRecord;
+use crate::manifest::{DirRecord, Manifest};
+use crate::own::Ownership;
+use crate::path::RelPath;
+use crate::request::Look;
+use crate::source::ObjectId;
+
+/// Directories per thread below which a second thread costs more than it brings.
+const WORTH_A_THREAD: usize = 64;
+/// How many threads look at files.
+const THREADS: usize = 2;
+
+/// What was found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Findings {
+    /// Known files that do not look as they did, or are gone.
+    pub(crate) suspects: BTreeSet<RelPath>,
+    /// Entries of owned directories that nobody knows, all the way down; directories are not listed.
+    pub(crate) foreign: BTreeMap<RelPath, Nature>,
+}
+
+/// Why looking failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A directory could not be listed, or a file not looked at.
+    #[error("failed to look at the live files")]
+    Look {
+        /// What the system said.
+        source: DiskError,
+    },
+    /// The run was asked to end.
+    #[error(transparent)]
+    Cancelled(Cancelled),
+}
+
+/// What inspecting goes by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Inspection<'a> {
+    pub(crate) root: &'a Dir,
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) ownership: &'a Ownership<'a>,
+    pub(crate) look: Look,
+    pub(crate) cancel: &'a Cancel,
+}
+
+impl Inspection<'_> {
+    /// Looks at every known file and into every owned directory.
+    pub(crate) fn run(&self) -> Result<Findings, Error> {
+        let mut dirs: BTreeSet<&[u8]> = self.manifest.dirs_within(b"").collect();
+        dirs.extend(self.ownership.pruned_roots());
+        let dirs: Vec<&[u8]> = dirs.into_iter().collect();
+        if dirs.len() < WORTH_A_THREAD {
+            return self.look_at_all(&dirs);
+        }
+        let share = dirs.len().div_ceil(THREADS);
+        thread::scope(|scope| {
+            let parts = dirs.chunks(share).map(|part| scope.spawn(|| self.look_at_all(part)));
+            let parts: Vec<_> = parts.collect();
+            let mut findings = Findings::default();
+            for part in parts {
+                let part = part.join().expect("looking at files does not panic")?;
+                findings.suspects.extend(part.suspects);
+                findings.foreign.extend(part.foreign);
+            }
+            Ok(findings)
+        })
+    }
+
+    fn look_at_all(&self, dirs: &[&[u8]]) -> Result<Findings, Error> {
+        let mut findings = Findings::default();
+        for path in dirs {
+            self.cancel.check().map_err(Error::Cancelled)?;
+            let record = self.manifest.dir(path).unwrap_or_default();
+            match self.root.open(path) {
+                Ok(dir) => self.look_at(&dir, &record, &mut findings)?,
+                // Gone, or something else in its place: none of its files is as it was.
+                Err(_) => suspect_all(path, &record, &mut findings),
+            }
+        }
+        Ok(findings)
+    }
+
+    fn look_at(&self, dir: &Dir, record: &DirRecord, out: &mut Findings) -> Result<(), Error> {
+        for file in &record.files {
+            let seen = dir.look(&file.name).map_err(|source| Error::Look { source })?;
+            if !seen.is_some_and(|seen| self.is_intact(dir, file, &seen)) {
+                out.suspects.insert(dir.path().join(&file.name));
+            }
+        }
+        if self.ownership.prunes_in(dir.path()) {
+            return self.find_foreign(dir, record, out);
+        }
+        Ok(())
+    }
+
+    fn is_intact(&self, dir: &Dir, file: &FileRecord, seen: &Seen) -> bool {
+        is_as_recorded(file, seen)
+            && (self.look != Look::Content || content_id(dir, &file.name).ok() == Some(file.placed))
+    }
+
+    fn find_foreign(&self, dir: &Dir, record: &DirRecord, out: &mut Findings) -> Result<(), Error> {
+        for entry in dir.list().map_err(|source| Error::Look { source })? {
+            let path = dir.path().join(&entry.name);
+            let is_known = match entry.nature {
+                Nature::Dir => self.manifest.key(&path).is_some() || self.ownership.is_root(&path),
+                _ => record.file(&entry.name).is_some(),
+            };
+            if !is_known {
+                self.add_foreign(dir, path, &entry, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_foreign(
+        &self,
+        parent: &Dir,
+        path: RelPath,
+        entry: &Entry,
+        out: &mut Findings,
+    ) -> Result<(), Error> {
+        if entry.nature != Nature::Dir {
+            out.foreign.insert(path, entry.nature);
+            return Ok(());
+        }
+        if self.ownership.spares_all_below(&path) {
+            return Ok(());
+        }
+        let Ok(dir) = parent.open(&entry.name) else { return Ok(()) };
+        self.find_foreign(&dir, &DirRecord::default(), out)
+    }
+
+    /// Lists what nobody knows in one directory and below.
+    pub(crate) fn foreign_within(&self, path: &RelPath) -> Result<Findings, Error> {
+        let mut findings = Findings::default();
+        if let Ok(dir) = self.root.open(path) {
+            let record = self.manifest.dir(path).unwrap_or_default();
+            self.find_foreign(&dir, &record, &mut findings)?;
+        }
+        Ok(findings)
+    }
+}
+
+/// Returns whether a file looks as the last sync left it.
+pub(crate) fn is_as_recorded(file: &FileRecord, seen: &Seen) -> bool {
+    seen.nature == Nature::File
+        && seen.stat == file.stat
+        && seen.is_executable() == file.is_executable
+}
+
+/// Returns the id of a live file's bytes.
+pub(crate) fn content_id(dir: &Dir, name: &[u8]) -> Result<ObjectId, DiskError> {
+    let mut file = dir.open_file(name)?;
+    let size = dir.look_at_file(name, &file)?.stat.size;
+    let mut hash = BlobHash::new(size);
+    let mut buffer = vec![0; usize::try_from(size).unwrap_or(usize::MAX).clamp(1, 128 * 1024)];
+    loop {
+        let read = dir.checked_read(name, file.read(&mut buffer))?;
+        if read == 0 {
+            return Ok(hash.finish());
+        }
+        hash.update(&buffer[..read]);
+    }
+}
+
+fn suspect_all(path: &[u8], record: &DirRecord, out: &mut Findings) {
+    let dir = RelPath::from_clean(path);
+    out.suspects.extend(record.files.iter().map(|file| dir.join(&file.name)));
+}

@@ -1,0 +1,179 @@
+//! The steps that make a plan true, in an order that is safe to watch and safe to repeat.
+//!
+//! # Promises
+//!
+//! Steps come in groups, one directory each: a gateway that looks between two groups sees whole
+//! resources. Within one, payload comes before `resource.json`, and `resource.json` goes before its
+//! payload (R26). Every step can be repeated after it was done: that is how a killed run is finished.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::manifest::codec::{Reader, Writer};
+use crate::name::RESOURCE_MANIFEST;
+use crate::path::{self, RelPath};
+use crate::plan::Work;
+
+/// One change to the live tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Rename the staged file to this path.
+    Place { staged: u64, to: RelPath },
+    /// Move the staged directory to this path.
+    Graft { staged: u64, to: RelPath },
+    /// Delete this file.
+    Delete { path: RelPath },
+    /// Remove this directory and the empty directories in it.
+    Clear { path: RelPath },
+    /// Make this file executable, or not.
+    Mode { path: RelPath, is_executable: bool },
+    /// Remove this directory if it is empty.
+    RemoveDir { path: RelPath },
+}
+
+/// The steps of one directory.
+pub(crate) type Group = Vec<Step>;
+
+/// Returns the name of a staged file.
+pub(crate) fn staged_file(number: u64) -> Vec<u8> {
+    format!("f{number}").into_bytes()
+}
+
+/// Returns the name of a staged directory.
+pub(crate) fn staged_dir(number: u64) -> Vec<u8> {
+    format!("d{number}").into_bytes()
+}
+
+/// Returns the position of the graft that a path lies within.
+pub(crate) fn graft_of(grafts: &[RelPath], path: &[u8]) -> Option<usize> {
+    path::ancestors(path).find_map(|above| grafts.binary_search_by(|graft| (**graft).cmp(above)).ok())
+}
+
+/// Orders the steps of a plan.
+pub(crate) fn steps(work: &Work) -> Vec<Group> {
+    let mut groups: BTreeMap<RelPath, Parts> = BTreeMap::new();
+    let mut deletes: BTreeSet<&RelPath> = work.deletes.iter().collect();
+    for path in &work.clears {
+        let inside: Vec<_> = deletes.iter().copied().filter(|file| path::within(file, path)).collect();
+        let first = &mut groups.entry(path.parent()).or_default().first;
+        for file in inside {
+            deletes.remove(file);
+            first.push(Step::Delete { path: file.clone() });
+        }
+        first.push(Step::Clear { path: path.clone() });
+    }
+    for (staged, to) in (0..).zip(&work.grafts) {
+        let parts = groups.entry(to.parent()).or_default();
+        if deletes.remove(to) {
+            parts.first.push(Step::Delete { path: to.clone() });
+        }
+        parts.payload.push(Step::Graft { staged, to: to.clone() });
+    }
+    for (staged, put) in (0..).zip(&work.puts) {
+        if graft_of(&work.grafts, &put.path).is_none() {
+            let step = Step::Place { staged, to: put.path.clone() };
+            groups.entry(put.path.parent()).or_default().add(&put.path, step);
+        }
+    }
+    for (path, is_executable) in &work.chmods {
+        let step = Step::Mode { path: path.clone(), is_executable: *is_executable };
+        groups.entry(path.parent()).or_default().add(path, step);
+    }
+    for path in deletes {
+        groups.entry(path.parent()).or_default().delete(path);
+    }
+    let mut ordered: Vec<Group> = groups.into_values().map(Parts::ordered).collect();
+    ordered.extend(work.empties.iter().map(|path| vec![Step::RemoveDir { path: path.clone() }]));
+    ordered
+}
+
+/// The steps of one directory, by when they are taken.
+#[derive(Debug, Default)]
+struct Parts {
+    first: Vec<Step>,
+    payload: Vec<Step>,
+    manifest: Vec<Step>,
+    last: Vec<Step>,
+}
+
+impl Parts {
+    fn add(&mut self, path: &RelPath, step: Step) {
+        let is_manifest = path::file_name(path) == RESOURCE_MANIFEST;
+        if is_manifest { self.manifest.push(step) } else { self.payload.push(step) }
+    }
+
+    fn delete(&mut self, path: &RelPath) {
+        let is_manifest = path::file_name(path) == RESOURCE_MANIFEST;
+        let step = Step::Delete { path: path.clone() };
+        if is_manifest { self.first.push(step) } else { self.last.push(step) }
+    }
+
+    fn ordered(self) -> Group {
+        [self.first, self.payload, self.manifest, self.last].concat()
+    }
+}
+
+impl Step {
+    /// Returns the path that the step changes.
+    pub(crate) fn path(&self) -> &RelPath {
+        match self {
+            Self::Place { to, .. } | Self::Graft { to, .. } => to,
+            Self::Delete { path }
+            | Self::Clear { path }
+            | Self::Mode { path, .. }
+            | Self::RemoveDir { path } => path,
+        }
+    }
+
+    fn pack(&self, writer: &mut Writer) {
+        let (tag, number) = match self {
+            Self::Place { staged, .. } => (0, *staged),
+            Self::Graft { staged, .. } => (1, *staged),
+            Self::Delete { .. } => (2, 0),
+            Self::Clear { .. } => (3, 0),
+            Self::Mode { is_executable, .. } => (4, u64::from(*is_executable)),
+            Self::RemoveDir { .. } => (5, 0),
+        };
+        writer.byte(tag);
+        writer.number(number);
+        writer.bytes(self.path());
+    }
+
+    fn unpack(reader: &mut Reader<'_>) -> Option<Self> {
+        let (tag, number) = (reader.byte()?, reader.number()?);
+        let path = RelPath::parse(reader.bytes()?).ok()?;
+        Some(match tag {
+            0 => Self::Place { staged: number, to: path },
+            1 => Self::Graft { staged: number, to: path },
+            2 => Self::Delete { path },
+            3 => Self::Clear { path },
+            4 => Self::Mode { path, is_executable: number != 0 },
+            5 => Self::RemoveDir { path },
+            _ => return None,
+        })
+    }
+}
+
+/// Packs steps.
+pub(crate) fn pack(groups: &[Group]) -> Vec<u8> {
+    let mut writer = Writer::default();
+    writer.number(groups.len() as u64);
+    for group in groups {
+        writer.number(group.len() as u64);
+        group.iter().for_each(|step| step.pack(&mut writer));
+    }
+    writer.0
+}
+
+/// Unpacks steps.
+pub(crate) fn unpack(bytes: &[u8]) -> Option<Vec<Group>> {
+    let mut reader = Reader(bytes);
+    let groups = reader.count()?;
+    let group = |reader: &mut Reader<'_>| {
+        let steps = reader.count()?;
+        (0..steps).map(|_| Step::unpack(reader)).collect()
+    };
+    (0..groups).map(|_| group(&mut reader)).collect()
+}
+
+#[cfg(test)]
+mod tests;

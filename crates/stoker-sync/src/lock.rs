@@ -1,0 +1,134 @@
+#![expect(clippy::disallowed_methods, reason = "disk edge: waits for a lock, and says since when")]
+//! One run at a time on a data directory (A7).
+//!
+//! The lock belongs to the open file, so it ends with its process, however that ends; no clock is
+//! asked whether it still counts. The file also names its holder, for people. A run that writes
+//! nothing leaves it as it is.
+
+use std::fmt;
+use std::fs::File;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use crate::cancel::{Cancel, Cancelled};
+use crate::disk::{Dir, DiskError};
+
+const NAME: &[u8] = b"lock";
+/// How often a waiting run tries again.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// The lock of a data directory, held.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    file: File,
+    is_signed: bool,
+}
+
+/// Who holds a lock, by their own words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder(String);
+
+/// Why the lock could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Somebody else has it.
+    #[error("another run holds the data directory ({holder}); waited {} s", .waited.as_secs())]
+    Held {
+        /// Who.
+        holder: Holder,
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// The volume has no locks.
+    #[error("the volume of the data directory does not support locks")]
+    Unsupported {
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The lock file could not be used.
+    #[error("failed to use the lock file")]
+    Disk {
+        /// What the system said.
+        source: DiskError,
+    },
+    /// The run was asked to end.
+    #[error(transparent)]
+    Cancelled(Cancelled),
+}
+
+impl Lock {
+    /// Takes the lock, waiting for it at most so long.
+    pub(crate) fn take(state: &Dir, timeout: Duration, cancel: &Cancel) -> Result<Self, Error> {
+        let begin = Instant::now();
+        loop {
+            cancel.check().map_err(Error::Cancelled)?;
+            let file = state.open_or_create(NAME, 0o600).map_err(|source| Error::Disk { source })?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                // Somebody may have replaced the file while we opened it: then ours locks nothing.
+                Ok(()) if is_current(state, &file) => return Ok(Self { file, is_signed: false }),
+                Ok(()) | Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) if begin.elapsed() >= timeout => {
+                    let holder = Holder::read(state);
+                    return Err(Error::Held { holder, waited: begin.elapsed() });
+                }
+                Err(Errno::WOULDBLOCK) => thread::sleep(PATIENCE),
+                Err(errno) => return Err(Error::Unsupported { source: errno.into() }),
+            }
+        }
+    }
+
+    /// Writes down who holds the lock. Runs that write do this, for those that wait.
+    pub(crate) fn sign(&mut self, state: &Dir) -> Result<(), DiskError> {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let holder = format!("pid {} on {host} since {since}\n", std::process::id());
+        state.overwrite(NAME, &mut self.file, holder.as_bytes())?;
+        self.is_signed = true;
+        Ok(())
+    }
+
+    /// Returns whether the lock file is still the one that is locked.
+    pub(crate) fn is_held(&self, state: &Dir) -> bool {
+        is_current(state, &self.file)
+    }
+
+    /// Removes the words of a holder that is no more.
+    pub(crate) fn clean(&mut self, state: &Dir) -> Result<(), DiskError> {
+        let is_blank = state.look_at_file(NAME, &self.file)?.stat.size == 0;
+        if is_blank { Ok(()) } else { state.overwrite(NAME, &mut self.file, b"") }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if self.is_signed {
+            // A name that stays would only make the next message less true.
+            drop(self.file.set_len(0));
+        }
+    }
+}
+
+impl Holder {
+    fn read(state: &Dir) -> Self {
+        let words = state.read(NAME).unwrap_or_default();
+        Self(crate::path::Quoted(words.trim_ascii()).to_string())
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "it has not signed" } else { &self.0 })
+    }
+}
+
+fn is_current(state: &Dir, file: &File) -> bool {
+    let own = state.look_at_file(NAME, file).map(|look| look.stat.inode);
+    let named = state.look(NAME).map(|look| look.map(|look| look.stat.inode));
+    matches!((own, named), (Ok(own), Ok(Some(named))) if own == named)
+}
+
+#[cfg(test)]
+mod tests;

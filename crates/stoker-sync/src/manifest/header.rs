@@ -1,0 +1,118 @@
+//! The header of a manifest: which commit and profile the files below are of.
+
+use super::codec::{Reader, Writer};
+use crate::path::RelPath;
+use crate::report::Halves;
+use crate::source::ObjectId;
+use crate::warning::{Code, Warning};
+
+/// What holds for the manifest as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// Counts the syncs that changed something; each has one segment.
+    pub(crate) generation: u64,
+    /// The generation that this one patches; 0 if it is complete by itself.
+    pub(crate) previous: u64,
+    /// The commit.
+    pub(crate) commit: String,
+    /// The fingerprint of mappings and excludes.
+    pub(crate) profile: ObjectId,
+    /// How many files are ours.
+    pub(crate) files: u64,
+    /// How many of them were manipulated.
+    pub(crate) manipulated: u64,
+    /// The scans that were owed when the sync ended.
+    pub(crate) owed: Halves,
+    /// The mappings, in order.
+    pub(crate) mappings: Vec<MappingRecord>,
+    /// What was skipped and will be skipped until commit or profile change.
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// A mapping as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MappingRecord {
+    pub(crate) source: RelPath,
+    pub(crate) destination: RelPath,
+    /// Whether it put a directory there.
+    pub(crate) is_dir: bool,
+    /// How many files are there because of it.
+    pub(crate) files: u64,
+}
+
+impl Header {
+    /// Returns the header before the first sync.
+    pub(crate) fn absent() -> Self {
+        Self {
+            generation: 0,
+            previous: 0,
+            commit: String::new(),
+            profile: ObjectId([0; 20]),
+            files: 0,
+            manipulated: 0,
+            owed: Halves::default(),
+            mappings: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Packs the header.
+    pub(crate) fn pack(&self, writer: &mut Writer) {
+        writer.number(self.generation);
+        writer.number(self.previous);
+        writer.bytes(self.commit.as_bytes());
+        writer.id(self.profile);
+        writer.number(self.files);
+        writer.number(self.manipulated);
+        writer.byte(self.owed.to_bits());
+        writer.number(self.mappings.len() as u64);
+        for mapping in &self.mappings {
+            writer.bytes(&mapping.source);
+            writer.bytes(&mapping.destination);
+            writer.byte(u8::from(mapping.is_dir));
+            writer.number(mapping.files);
+        }
+        writer.number(self.warnings.len() as u64);
+        for warning in &self.warnings {
+            writer.bytes(warning.code.as_str().as_bytes());
+            writer.bytes(&warning.path);
+            writer.bytes(warning.message.as_bytes());
+        }
+    }
+
+    /// Unpacks a header.
+    pub(crate) fn unpack(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            generation: reader.number()?,
+            previous: reader.number()?,
+            commit: text(reader)?,
+            profile: reader.id()?,
+            files: reader.number()?,
+            manipulated: reader.number()?,
+            owed: Halves::from_bits(reader.byte()?),
+            mappings: (0..reader.count()?).map(|_| mapping(reader)).collect::<Option<_>>()?,
+            warnings: (0..reader.count()?).map(|_| warning(reader)).collect::<Option<_>>()?,
+        })
+    }
+}
+
+fn text(reader: &mut Reader<'_>) -> Option<String> {
+    String::from_utf8(reader.bytes()?.to_vec()).ok()
+}
+
+fn path(reader: &mut Reader<'_>) -> Option<RelPath> {
+    RelPath::parse(reader.bytes()?).ok()
+}
+
+fn mapping(reader: &mut Reader<'_>) -> Option<MappingRecord> {
+    Some(MappingRecord {
+        source: path(reader)?,
+        destination: path(reader)?,
+        is_dir: reader.byte()? != 0,
+        files: reader.number()?,
+    })
+}
+
+fn warning(reader: &mut Reader<'_>) -> Option<Warning> {
+    Some(Warning { code: Code::parse(reader.bytes()?)?, path: path(reader)?, message: text(reader)? })
+}

@@ -1,0 +1,181 @@
+//! The records of a manifest: what was put where, and how it looked on disk.
+
+use super::codec::{Reader, Writer};
+use crate::path::RelPath;
+use crate::source::ObjectId;
+
+/// A file that is ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileRecord {
+    /// The last component of its path.
+    pub(crate) name: Box<[u8]>,
+    /// The blob it was made from.
+    pub(crate) blob: ObjectId,
+    /// The id of its bytes as placed: the blob's, unless something manipulated them.
+    pub(crate) placed: ObjectId,
+    /// Which values the manipulation depends on, and a fingerprint of them; 0 without one.
+    pub(crate) inputs: Inputs,
+    /// Whether the executable bit is set.
+    pub(crate) is_executable: bool,
+    /// The position of its mapping in the header.
+    pub(crate) mapping: u16,
+    /// How it looked when it was placed.
+    pub(crate) stat: Stat,
+}
+
+/// What a manipulated file was made from, besides its blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Inputs {
+    /// Which values it uses, one bit each.
+    pub(crate) uses: u16,
+    /// A fingerprint of those values and of its patches; 0 if nothing manipulates the file.
+    pub(crate) fingerprint: u64,
+}
+
+/// How a file looks from outside. Equal looks mean that nobody has written to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Stat {
+    /// Its size in bytes.
+    pub(crate) size: u64,
+    /// When it was last written, in nanoseconds since 1970.
+    pub(crate) modified: u64,
+    /// Its inode.
+    pub(crate) inode: u64,
+}
+
+/// What a directory was composed from: its layers, each a mapping and a tree of the source.
+///
+/// Equal layers under equal mappings mean equal content, all the way down.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Key(pub(crate) Vec<(u16, ObjectId)>);
+
+/// What a run changes in the record of one directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DirPatch {
+    /// The directory, below the data root.
+    pub(crate) path: RelPath,
+    /// What becomes of it.
+    pub(crate) change: DirChange,
+}
+
+/// What becomes of the record of one directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum DirChange {
+    /// It is nobody's any more.
+    Forgotten,
+    /// It holds what it held, but for these.
+    Known { key: Key, upserts: Vec<FileRecord>, removals: Vec<Box<[u8]>> },
+}
+
+const EXECUTABLE: u8 = 1;
+const MANIPULATED: u8 = 2;
+
+impl FileRecord {
+    /// Returns the record of a file that is ours, although nobody knows what is in it.
+    pub(crate) fn unknown(name: &[u8], mapping: u16) -> Self {
+        Self {
+            name: name.into(),
+            blob: ObjectId([0; 20]),
+            placed: ObjectId([0; 20]),
+            inputs: Inputs::default(),
+            is_executable: false,
+            mapping,
+            stat: Stat::default(),
+        }
+    }
+
+    /// Returns whether a manipulation made its bytes.
+    pub(crate) fn is_manipulated(&self) -> bool {
+        self.inputs.fingerprint != 0
+    }
+
+    fn pack(&self, writer: &mut Writer) {
+        let executable = if self.is_executable { EXECUTABLE } else { 0 };
+        let manipulated = if self.is_manipulated() { MANIPULATED } else { 0 };
+        writer.byte(executable | manipulated);
+        writer.number(u64::from(self.mapping));
+        writer.bytes(&self.name);
+        writer.id(self.blob);
+        if self.is_manipulated() {
+            writer.id(self.placed);
+            writer.number(u64::from(self.inputs.uses));
+            writer.fixed(self.inputs.fingerprint);
+        }
+        writer.number(self.stat.size);
+        writer.fixed(self.stat.modified);
+        writer.number(self.stat.inode);
+    }
+
+    fn unpack(reader: &mut Reader<'_>) -> Option<Self> {
+        let flags = reader.byte()?;
+        let mapping = u16::try_from(reader.number()?).ok()?;
+        let name = reader.bytes()?.into();
+        let blob = reader.id()?;
+        let mut inputs = Inputs::default();
+        let mut placed = blob;
+        if flags & MANIPULATED != 0 {
+            placed = reader.id()?;
+            inputs.uses = u16::try_from(reader.number()?).ok()?;
+            inputs.fingerprint = reader.fixed()?;
+        }
+        let size = reader.number()?;
+        let modified = reader.fixed()?;
+        let inode = reader.number()?;
+        let stat = Stat { size, modified, inode };
+        let is_executable = flags & EXECUTABLE != 0;
+        Some(Self { name, blob, placed, inputs, is_executable, mapping, stat })
+    }
+}
+
+impl Key {
+    fn pack(&self, writer: &mut Writer) {
+        writer.number(self.0.len() as u64);
+        for (mapping, tree) in &self.0 {
+            writer.number(u64::from(*mapping));
+            writer.id(*tree);
+        }
+    }
+
+    fn unpack(reader: &mut Reader<'_>) -> Option<Self> {
+        let layers = reader.count()?;
+        let layer =
+            |reader: &mut Reader<'_>| Some((u16::try_from(reader.number()?).ok()?, reader.id()?));
+        (0..layers).map(|_| layer(reader)).collect::<Option<_>>().map(Self)
+    }
+}
+
+impl DirPatch {
+    /// Packs the patch.
+    pub(crate) fn pack(&self, writer: &mut Writer) {
+        writer.bytes(&self.path);
+        match &self.change {
+            DirChange::Forgotten => writer.byte(0),
+            DirChange::Known { key, upserts, removals } => {
+                writer.byte(1);
+                key.pack(writer);
+                writer.number(removals.len() as u64);
+                removals.iter().for_each(|name| writer.bytes(name));
+                writer.number(upserts.len() as u64);
+                upserts.iter().for_each(|file| file.pack(writer));
+            }
+        }
+    }
+
+    /// Unpacks the change that follows a path.
+    pub(crate) fn unpack_change(reader: &mut Reader<'_>) -> Option<DirChange> {
+        if reader.byte()? == 0 {
+            return Some(DirChange::Forgotten);
+        }
+        let key = Key::unpack(reader)?;
+        let removals = reader.count()?;
+        let removals = (0..removals).map(|_| reader.bytes().map(Box::from)).collect::<Option<_>>()?;
+        let upserts = reader.count()?;
+        let upserts = (0..upserts).map(|_| FileRecord::unpack(reader)).collect::<Option<_>>()?;
+        Some(DirChange::Known { key, upserts, removals })
+    }
+
+    /// Unpacks only the key; `None` within if the directory is forgotten.
+    pub(crate) fn unpack_key(reader: &mut Reader<'_>) -> Option<Option<Key>> {
+        if reader.byte()? == 0 { Some(None) } else { Key::unpack(reader).map(Some) }
+    }
+}

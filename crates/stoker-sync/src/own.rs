@@ -1,0 +1,148 @@
+//! What is ours to delete: the destinations of mappings, less everything that is spared.
+//!
+//! A mapped directory owns what is in it, unless its mapping says otherwise; the data root is never
+//! owned. Of nested mappings the innermost decides. Excluded paths, the gateway's identity, our own
+//! state and the destinations of absent sources are spared, whoever owns them.
+
+use std::collections::HashMap;
+
+use crate::compose::below_mapping;
+use crate::compose::mount::{Content, Mount};
+use crate::manifest::header::{Header, MappingRecord};
+use crate::name::{self, Keeper};
+use crate::path::{self, RelPath};
+use crate::request::{Prune, Request};
+
+/// Who owns what, for one request.
+#[derive(Debug)]
+pub(crate) struct Ownership<'a> {
+    request: &'a Request,
+    mounts: &'a [Mount],
+    /// Destinations of mapped directories, with whether foreign files go there.
+    claims: HashMap<&'a [u8], Prune>,
+    /// Destinations of mappings whose source is absent.
+    frozen: Vec<&'a RelPath>,
+}
+
+/// Why a path is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spared {
+    /// It is excluded, or out of reach: we do not want to know it.
+    Forget,
+    /// Its mapping has no source at present: it is as it was, and still ours.
+    Hold,
+}
+
+impl<'a> Ownership<'a> {
+    /// Works out who owns what.
+    pub(crate) fn new(request: &'a Request, mounts: &'a [Mount]) -> Self {
+        let mut claims = HashMap::new();
+        let mut frozen = Vec::new();
+        for mount in mounts {
+            let mapping = &request.mappings[usize::from(mount.mapping)];
+            match mount.content {
+                Content::Dir(_) => {
+                    let claim = claims.entry(mount.destination.as_bytes()).or_insert(mapping.prune);
+                    // Of two mappings to one place the careful one is heard.
+                    if mapping.prune == Prune::OwnOnly {
+                        *claim = Prune::OwnOnly;
+                    }
+                }
+                Content::Absent => frozen.push(&mount.destination),
+                Content::File { .. } => {}
+            }
+        }
+        Self { request, mounts, claims, frozen }
+    }
+
+    /// Returns the mapped directory that decides about a path below it.
+    pub(crate) fn claim(&self, path: &[u8]) -> Option<&'a [u8]> {
+        let mut innermost = None;
+        for ancestor in path::ancestors(path) {
+            if let Some((destination, _)) = self.claims.get_key_value(ancestor) {
+                innermost = Some(*destination);
+            }
+        }
+        innermost
+    }
+
+    /// Returns whether a foreign file at this path is an orphan.
+    pub(crate) fn prunes(&self, path: &[u8]) -> bool {
+        self.claim(path).is_some_and(|claim| self.is_pruned(claim)) && self.spares(path).is_none()
+    }
+
+    /// Returns whether foreign files directly in this directory are orphans, exceptions apart.
+    pub(crate) fn prunes_in(&self, directory: &[u8]) -> bool {
+        let own = self.claims.get_key_value(directory).map(|(destination, _)| *destination);
+        own.or_else(|| self.claim(directory)).is_some_and(|claim| self.is_pruned(claim))
+    }
+
+    fn is_pruned(&self, destination: &[u8]) -> bool {
+        !destination.is_empty() && self.claims.get(destination) == Some(&Prune::Foreign)
+    }
+
+    /// Returns the directories in which foreign files are orphans.
+    pub(crate) fn pruned_roots(&self) -> impl Iterator<Item = &'a [u8]> {
+        let pruned = self.claims.iter().filter(|(_, prune)| **prune == Prune::Foreign);
+        pruned.map(|(destination, _)| *destination).filter(|destination| !destination.is_empty())
+    }
+
+    /// Returns whether a mapping begins at this directory.
+    pub(crate) fn is_root(&self, directory: &[u8]) -> bool {
+        self.claims.contains_key(directory)
+    }
+
+    /// Returns why a path must stay, if it must.
+    pub(crate) fn spares(&self, path: &[u8]) -> Option<Spared> {
+        if name::keeper(path).is_some() || self.is_excluded(path) {
+            return Some(Spared::Forget);
+        }
+        let is_frozen = |frozen: &&&RelPath| !frozen.is_root() && path::within(path, frozen);
+        self.frozen.iter().find(is_frozen).map(|_| Spared::Hold)
+    }
+
+    /// Returns whether a record of the last sync belongs to a mapping whose source is absent now.
+    pub(crate) fn holds(&self, record: Option<&MappingRecord>) -> bool {
+        let Some(record) = record else { return false };
+        self.mounts.iter().any(|mount| {
+            let mapping = &self.request.mappings[usize::from(mount.mapping)];
+            mount.content == Content::Absent
+                && mapping.source == record.source
+                && mapping.destination == record.destination
+        })
+    }
+
+    /// Returns whether everything below a directory is spared, so that a walk can turn back.
+    pub(crate) fn spares_all_below(&self, directory: &[u8]) -> bool {
+        matches!(
+            name::keeper(directory),
+            Some(Keeper::Identity | Keeper::RuntimeCache | Keeper::Stoker)
+        ) || self.request.excludes.excludes_all_below(directory)
+    }
+
+    fn is_excluded(&self, path: &[u8]) -> bool {
+        let excludes = &self.request.excludes;
+        if excludes.is_empty() {
+            return false;
+        }
+        let covers = |mount: &&Mount| match mount.content {
+            Content::Dir(_) => path::below(path, &mount.destination).is_some(),
+            Content::File { .. } => mount.destination.as_bytes() == path,
+            Content::Absent => false,
+        };
+        excludes.excludes(path)
+            || self.mounts.iter().filter(covers).any(|mount| excludes.excludes(below_mapping(mount, path)))
+    }
+
+    /// Returns whether an empty directory may go: it lies below a mapped directory of this or the
+    /// last sync, and no mapping begins there or further below.
+    pub(crate) fn may_remove_dir(&self, directory: &[u8], last: &Header) -> bool {
+        let is_way = |mount: &Mount| path::within(&mount.destination, directory);
+        let was_below = |mapping: &MappingRecord| {
+            mapping.is_dir && path::below(directory, &mapping.destination).is_some()
+        };
+        !directory.is_empty()
+            && !self.mounts.iter().any(is_way)
+            && (self.claim(directory).is_some() || last.mappings.iter().any(was_below))
+    }
+}

@@ -1,0 +1,205 @@
+//! What a run will do, as a value: writes, deletes, modes, and why.
+//!
+//! Planning reads (the source, the manifest, the live places that change) and writes nothing; a dry
+//! run ends here. `draft.rs` compares what should be with the last sync, `decide.rs` holds that
+//! against what is on disk, `limit.rs` stops a run that would delete too much.
+
+pub(crate) mod decide;
+pub(crate) mod draft;
+mod limit;
+#[cfg(test)]
+mod tests;
+
+use crate::cancel::Cancelled;
+use crate::disk::DiskError;
+use crate::manifest::header::Header;
+use crate::manifest::record::DirPatch;
+use crate::manipulate::{self, Recipe};
+use crate::path::RelPath;
+use crate::report::Durations;
+use crate::source::{self, ObjectId};
+use crate::warning::Warning;
+use crate::{compose, drift};
+
+pub use limit::MassDeletion;
+
+/// Everything a run will do.
+#[derive(Debug)]
+pub struct Plan {
+    /// The changes, sorted by path.
+    pub changes: Vec<Change>,
+    /// How many files stay as they are.
+    pub unchanged: u64,
+    /// What people should know.
+    pub warnings: Vec<Warning>,
+    /// What someone else changed since the last sync.
+    pub drift: Vec<Drifted>,
+    /// The commit of the last sync, if there was one.
+    pub previous_commit: Option<String>,
+    /// The commit that is planned.
+    pub commit: String,
+    /// How long the parts of planning took.
+    pub(crate) durations: Durations,
+    pub(crate) work: Work,
+}
+
+/// One change to the data directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Where, below the data root.
+    pub path: RelPath,
+    /// What.
+    pub action: Action,
+    /// The size of the new content; 0 for deletions and modes.
+    pub bytes: u64,
+    /// The position of the mapping it comes from, if one of this request does.
+    pub mapping: Option<usize>,
+    /// The path in the source.
+    pub source: Option<RelPath>,
+}
+
+/// What happens to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Action {
+    /// A file that was not there.
+    Add,
+    /// Other bytes.
+    Modify,
+    /// It goes.
+    Delete,
+    /// Other permissions.
+    Mode,
+}
+
+/// A file that someone else changed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Drifted {
+    /// Where, below the data root.
+    pub path: RelPath,
+    /// How it differs.
+    pub kind: DriftKind,
+}
+
+/// How a live file differs from what the last sync left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DriftKind {
+    /// It is gone.
+    Missing,
+    /// It has other bytes or permissions.
+    Modified,
+    /// Nobody knows it.
+    Foreign,
+}
+
+/// What the next steps need of a plan.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    /// Sorted by path.
+    pub(crate) puts: Vec<Put>,
+    /// Directories that are not there and are moved into place whole, sorted.
+    pub(crate) grafts: Vec<RelPath>,
+    /// Directories that make way for files; nothing in them outlives `deletes`.
+    pub(crate) clears: Vec<RelPath>,
+    /// Sorted.
+    pub(crate) deletes: Vec<RelPath>,
+    pub(crate) chmods: Vec<(RelPath, bool)>,
+    /// Directories that may be empty afterwards, deepest first.
+    pub(crate) empties: Vec<RelPath>,
+    /// Sorted by path. The stats of puts are not in them yet.
+    pub(crate) patches: Vec<DirPatch>,
+    pub(crate) header: Option<Header>,
+}
+
+/// A file to be written.
+#[derive(Debug)]
+pub(crate) struct Put {
+    pub(crate) path: RelPath,
+    pub(crate) blob: ObjectId,
+    /// The id that its bytes must have.
+    pub(crate) placed: ObjectId,
+    pub(crate) is_executable: bool,
+    /// The size of the blob.
+    pub(crate) blob_size: u64,
+    /// How its bytes are made from the blob, if they are not the blob's.
+    pub(crate) recipe: Option<Recipe>,
+    /// Where its record is: patch, and record within it.
+    pub(crate) slot: (usize, usize),
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The commit can't be laid out as the mappings say.
+    #[error("failed to compose the mapped files")]
+    Compose {
+        /// What is wrong.
+        source: compose::Error,
+    },
+    /// The live files could not be looked at.
+    #[error("failed to look for drift")]
+    Drift {
+        /// What is wrong.
+        source: drift::Error,
+    },
+    /// A place could not be looked at.
+    #[error("failed to look at the places that change")]
+    Survey {
+        /// What the system said.
+        source: DiskError,
+    },
+    /// A file could not be made from its blob.
+    #[error("failed to make {path:?}")]
+    Make {
+        /// The destination.
+        path: RelPath,
+        /// What is wrong.
+        source: manipulate::Error,
+    },
+    /// The source could not deliver.
+    #[error("failed to fetch the changed files")]
+    Fetch {
+        /// What it said.
+        source: source::Error,
+    },
+    /// Something foreign is in the way.
+    #[error("{wanted} should be at {path:?}, where {found}")]
+    Conflict {
+        /// Where.
+        path: RelPath,
+        /// What the commit has there.
+        wanted: &'static str,
+        /// What the disk has there.
+        found: &'static str,
+    },
+    /// Two names that this volume takes for one.
+    #[error("{path:?} and {twin:?} are one name on this volume, which ignores case")]
+    CaseTwins {
+        /// One of them.
+        path: RelPath,
+        /// The other.
+        twin: RelPath,
+    },
+    /// Too much would be deleted.
+    #[error(transparent)]
+    MassDeletion(MassDeletion),
+    /// The run was asked to end.
+    #[error(transparent)]
+    Cancelled(Cancelled),
+}
+
+impl Plan {
+    /// Returns whether there is nothing to do at all, not even to remember.
+    pub fn is_noop(&self) -> bool {
+        self.work.header.is_none()
+    }
+
+    /// Returns how many bytes the new files have.
+    pub fn bytes(&self) -> u64 {
+        self.changes.iter().map(|change| change.bytes).sum()
+    }
+
+    /// Returns how many changes are of one kind.
+    pub fn count(&self, action: Action) -> usize {
+        self.changes.iter().filter(|change| change.action == action).count()
+    }
+}

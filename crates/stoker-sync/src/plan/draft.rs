@@ -1,0 +1,196 @@
+//! What should be, held against the last sync: pure, and as large as the change.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::compose::{Composed, Wanted};
+use crate::manifest::record::{FileRecord, Inputs, Key};
+use crate::manifest::{DirRecord, Manifest};
+use crate::manipulate::Recipe;
+use crate::own::{Ownership, Spared};
+use crate::path::RelPath;
+use crate::request::Request;
+use crate::source::ObjectId;
+
+/// One directory that may change.
+#[derive(Debug)]
+pub(crate) struct DirDraft {
+    pub(crate) path: RelPath,
+    pub(crate) key: Key,
+    pub(crate) state: DirState,
+    /// Files that stay as they are, with the mapping they belong to now.
+    pub(crate) kept: Vec<FileRecord>,
+    /// Files that are new or differ.
+    pub(crate) candidates: Vec<Candidate>,
+    /// Files of ours that are not wanted any more.
+    pub(crate) dropped: Vec<FileRecord>,
+    /// Files that are not ours any more and stay.
+    pub(crate) forgotten: Vec<FileRecord>,
+    /// The record of the last sync.
+    pub(crate) last: Option<DirRecord>,
+}
+
+/// Whether a directory is part of the commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DirState {
+    /// It is, with this to be in it besides files.
+    Wanted { has_children: bool },
+    /// It was.
+    Gone,
+}
+
+/// A file that may have to be written.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) name: Box<[u8]>,
+    pub(crate) blob: ObjectId,
+    /// The id that its bytes must have: the blob's, until a recipe says otherwise.
+    pub(crate) placed: ObjectId,
+    pub(crate) inputs: Inputs,
+    pub(crate) recipe: Option<Recipe>,
+    pub(crate) is_executable: bool,
+    pub(crate) mapping: u16,
+    pub(crate) record: Option<FileRecord>,
+    pub(crate) cause: Cause,
+}
+
+/// Why a file is a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The commit, or what it is made with, differs from the last sync.
+    Commit,
+    /// The live file differs from the last sync.
+    Drift,
+}
+
+/// What drafting goes by.
+pub(crate) struct Drafting<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) ownership: &'a Ownership<'a>,
+    pub(crate) suspects: &'a BTreeSet<RelPath>,
+}
+
+impl Drafting<'_> {
+    /// Compares the composed directories with the last sync.
+    pub(crate) fn run(&self, composed: Vec<Composed>) -> Vec<DirDraft> {
+        let mut drafts = Vec::with_capacity(composed.len());
+        let renumber = self.renumber();
+        for dir in composed {
+            for name in self.manifest.children(&dir.path) {
+                if !dir.children.contains(&name) {
+                    self.drop_tree(&dir.path.join(&name), &renumber, &mut drafts);
+                }
+            }
+            drafts.push(self.draft(dir, &renumber));
+        }
+        drafts.sort_by(|one, other| one.path.cmp(&other.path));
+        drafts
+    }
+
+    fn draft(&self, dir: Composed, renumber: &HashMap<u16, u16>) -> DirDraft {
+        let last = self.manifest.dir(&dir.path);
+        let mut draft = DirDraft {
+            path: dir.path,
+            key: dir.key,
+            state: DirState::Wanted { has_children: !dir.children.is_empty() },
+            kept: Vec::new(),
+            candidates: Vec::new(),
+            dropped: Vec::new(),
+            forgotten: Vec::new(),
+            last: None,
+        };
+        let known = last.as_ref().map(|last| last.files.as_slice()).unwrap_or_default();
+        for record in known {
+            if dir.files.binary_search_by(|wanted| wanted.name.cmp(&record.name)).is_err() {
+                self.leave(record, renumber, &mut draft);
+            }
+        }
+        for wanted in dir.files {
+            let record = last.as_ref().and_then(|last| last.file(&wanted.name));
+            self.want(wanted, record, &mut draft);
+        }
+        draft.last = last;
+        draft
+    }
+
+    fn want(&self, wanted: Wanted, record: Option<&FileRecord>, draft: &mut DirDraft) {
+        let Wanted { name, blob, is_executable, mapping } = wanted;
+        let is_same = |record: &&FileRecord| {
+            record.blob == blob
+                && record.is_executable == is_executable
+                && !record.is_manipulated()
+        };
+        let is_suspect = self.suspects.contains(&draft.path.join(&name));
+        let same = record.filter(is_same);
+        let has_recipe = self.request.manipulates(mapping);
+        if let Some(record) = same.filter(|_| !is_suspect && !has_recipe) {
+            draft.kept.push(FileRecord { mapping, ..record.clone() });
+            return;
+        }
+        let cause = if is_suspect && same.is_some() { Cause::Drift } else { Cause::Commit };
+        draft.candidates.push(Candidate {
+            name,
+            blob,
+            placed: blob,
+            inputs: Inputs::default(),
+            recipe: None,
+            is_executable,
+            mapping,
+            record: record.cloned(),
+            cause,
+        });
+    }
+
+    /// Decides about a file of ours that the commit does not hold.
+    fn leave(&self, record: &FileRecord, renumber: &HashMap<u16, u16>, draft: &mut DirDraft) {
+        let path = draft.path.join(&record.name);
+        let mapping = self.manifest.header().mappings.get(usize::from(record.mapping));
+        match self.ownership.spares(&path) {
+            Some(Spared::Forget) => draft.forgotten.push(record.clone()),
+            Some(Spared::Hold) => draft.kept.push(renumbered(record, renumber)),
+            None if self.ownership.holds(mapping) => draft.kept.push(renumbered(record, renumber)),
+            None => draft.dropped.push(record.clone()),
+        }
+    }
+
+    /// Decides about a directory of ours that the commit does not hold, and all below it.
+    fn drop_tree(&self, root: &RelPath, renumber: &HashMap<u16, u16>, drafts: &mut Vec<DirDraft>) {
+        for path in self.manifest.dirs_within(root) {
+            let Some(last) = self.manifest.dir(path) else { continue };
+            let mut draft = DirDraft {
+                path: RelPath::from_clean(path),
+                key: last.key.clone(),
+                state: DirState::Gone,
+                kept: Vec::new(),
+                candidates: Vec::new(),
+                dropped: Vec::new(),
+                forgotten: Vec::new(),
+                last: None,
+            };
+            for record in &last.files {
+                self.leave(record, renumber, &mut draft);
+            }
+            draft.last = Some(last);
+            drafts.push(draft);
+        }
+    }
+
+    /// Returns which mapping of the request each mapping of the last sync is now.
+    fn renumber(&self) -> HashMap<u16, u16> {
+        let last = self.manifest.header().mappings.iter();
+        let now = &self.request.mappings;
+        let place = |(index, old): (usize, &crate::manifest::header::MappingRecord)| {
+            let is_same = |new: &crate::request::Mapping| {
+                new.source == old.source && new.destination == old.destination
+            };
+            let new = u16::try_from(now.iter().position(is_same)?).ok()?;
+            Some((u16::try_from(index).ok()?, new))
+        };
+        last.enumerate().filter_map(place).collect()
+    }
+}
+
+fn renumbered(record: &FileRecord, renumber: &HashMap<u16, u16>) -> FileRecord {
+    let mapping = renumber.get(&record.mapping).copied().unwrap_or(u16::MAX);
+    FileRecord { mapping, ..record.clone() }
+}

@@ -1,0 +1,137 @@
+//! What a run did, for people and programs.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::path::{self, RelPath};
+use crate::plan::{Action, Change, Drifted};
+use crate::warning::Warning;
+
+/// How many paths of each kind a report lists.
+pub const MOST_LISTED: usize = 100;
+
+/// The halves of a gateway that are scanned separately.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Halves {
+    /// `projects/`
+    pub projects: bool,
+    /// `config/`
+    pub config: bool,
+}
+
+/// What a run did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The commit that the files are of now.
+    pub commit: String,
+    /// The commit they were of before, if there was one.
+    pub previous_commit: Option<String>,
+    /// Files that were not there.
+    pub added: Listed,
+    /// Files with other bytes or permissions.
+    pub modified: Listed,
+    /// Files that went.
+    pub deleted: Listed,
+    /// How many files stayed as they were.
+    pub unchanged: u64,
+    /// How many bytes of content were written.
+    pub bytes_written: u64,
+    /// The projects in which something changed, sorted.
+    pub projects: Vec<String>,
+    /// The halves in which something changed.
+    pub touched: Halves,
+    /// What someone else had changed; repaired unless the policy was to report.
+    pub drift: Vec<Drifted>,
+    /// What people should know.
+    pub warnings: Vec<Warning>,
+    /// How long each phase took.
+    pub durations: Durations,
+}
+
+/// Paths, of which only the first are listed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Listed {
+    /// How many there are.
+    pub count: u64,
+    /// The first of them, sorted.
+    pub paths: Vec<RelPath>,
+}
+
+/// How long each phase of a run took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Durations {
+    /// Asking the source for trees and blobs.
+    pub fetch: Duration,
+    /// Comparing and deciding.
+    pub plan: Duration,
+    /// Writing new files and making them durable.
+    pub write: Duration,
+    /// Renaming, deleting, and remembering.
+    pub apply: Duration,
+}
+
+impl Halves {
+    /// Returns the halves that paths lie in.
+    pub fn of<'a>(paths: impl IntoIterator<Item = &'a RelPath>) -> Self {
+        paths.into_iter().fold(Self::default(), |halves, path| Self {
+            projects: halves.projects || path::within(path, b"projects"),
+            config: halves.config || path::within(path, b"config"),
+        })
+    }
+
+    /// Returns what is in either.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            projects: self.projects || other.projects,
+            config: self.config || other.config,
+        }
+    }
+
+    /// Returns what is in this one only.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self {
+            projects: self.projects && !other.projects,
+            config: self.config && !other.config,
+        }
+    }
+
+    /// Returns whether neither is meant.
+    pub fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
+    pub(crate) fn to_bits(self) -> u8 {
+        u8::from(self.projects) | u8::from(self.config) << 1
+    }
+
+    pub(crate) fn from_bits(bits: u8) -> Self {
+        Self { projects: bits & 1 != 0, config: bits & 2 != 0 }
+    }
+}
+
+impl Listed {
+    /// Returns whether more paths are counted than listed.
+    pub fn is_truncated(&self) -> bool {
+        self.count > self.paths.len() as u64
+    }
+
+    pub(crate) fn of(changes: &[Change], actions: &[Action]) -> Self {
+        let hits = || changes.iter().filter(|change| actions.contains(&change.action));
+        Self {
+            count: hits().count() as u64,
+            paths: hits().take(MOST_LISTED).map(|change| change.path.clone()).collect(),
+        }
+    }
+}
+
+/// Returns the projects that changes lie in, sorted.
+pub(crate) fn projects_of(changes: &[Change]) -> Vec<String> {
+    let project = |change: &Change| {
+        let below = path::below(&change.path, b"projects")?;
+        let (name, _) = below.split_at_checked(below.iter().position(|byte| *byte == b'/')?)?;
+        Some(path::Quoted(name).to_string())
+    };
+    changes.iter().filter_map(project).collect::<BTreeSet<_>>().into_iter().collect()
+}

@@ -1,0 +1,205 @@
+//! What is wanted of a run: mappings with their values filled in, excludes, and policies.
+//!
+//! Templates in paths and patch values are rendered by the caller. File contents are rendered by
+//! the engine, from `values`.
+
+use std::collections::BTreeMap;
+
+use stoker_text::glob::{Excludes, Glob};
+
+use crate::hash::Fingerprint;
+use crate::manipulate::Values;
+use crate::path::RelPath;
+use crate::source::ObjectId;
+
+/// Raised when the rules of the planner change, so that the next run looks at everything once.
+const RULES: &str = "stoker rules 1";
+
+/// Everything a run needs to know besides the source.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The commit, or a label for a working directory. Equal commits hold equal trees.
+    pub commit: String,
+    /// The mappings, in order: where two put a file at one place, the later wins.
+    pub mappings: Vec<Mapping>,
+    /// Paths that are neither written nor deleted.
+    pub excludes: Excludes,
+    /// What templates in files may refer to.
+    pub values: Values,
+    /// How many files a run may delete unasked.
+    pub deletion: Deletion,
+    /// How far a run looks beyond what the commit changed.
+    pub look: Look,
+    /// What happens to files that differ from the last sync.
+    pub drift: DriftPolicy,
+    /// Whether there is a gateway to tell, so that scans are remembered as owed.
+    pub scan: Scan,
+}
+
+/// A part of the source and its place below the data root.
+#[derive(Debug, Clone)]
+pub struct Mapping {
+    /// The path in the source; the root means all of it.
+    pub source: RelPath,
+    /// The path below the data root; the root means the data directory itself.
+    pub destination: RelPath,
+    /// What the source must be.
+    pub kind: MappingKind,
+    /// What an absent source means.
+    pub presence: Presence,
+    /// Whether foreign files in the destination go.
+    pub prune: Prune,
+    /// Whether file contents are templates.
+    pub template: Templating,
+    /// Changes to JSON files, in order.
+    pub patches: Vec<Patch>,
+}
+
+/// What the source of a mapping must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MappingKind {
+    /// Whatever the source is.
+    Inferred,
+    /// A directory.
+    Dir,
+    /// A file that becomes the destination.
+    File,
+    /// A file that is put into the destination directory (`FILE:DIR/`); a directory as it is.
+    IntoDir,
+}
+
+/// What an absent source means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// An error.
+    Required,
+    /// A warning; the destination is left alone.
+    Optional,
+}
+
+/// Whether foreign files in a mapped directory go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prune {
+    /// Whatever the commit does not hold goes.
+    Foreign,
+    /// Only what an earlier sync brought goes.
+    OwnOnly,
+}
+
+/// Whether file contents are templates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Templating {
+    /// Text files are rendered.
+    On,
+    /// Files are copied.
+    Off,
+}
+
+/// A change to the JSON files that match.
+#[derive(Debug, Clone)]
+pub struct Patch {
+    /// Matches paths below the mapping's destination; absent for the file of a file mapping.
+    pub file: Option<Glob>,
+    /// Paths into the document and their new values, templates already rendered.
+    pub set: BTreeMap<String, String>,
+}
+
+/// How many files a run may delete unasked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deletion {
+    /// Any number.
+    Unlimited,
+    /// No more than this share of a mapping, in percent, and never all of it; 100 means any number.
+    Percent(u8),
+}
+
+/// How far a run looks beyond what the commit changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// At what it touches only.
+    Touched,
+    /// At every managed file, by size, time and inode; and for foreign files.
+    Stat,
+    /// At every managed file, by content; and for foreign files.
+    Content,
+}
+
+/// What happens to files that differ from the last sync.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DriftPolicy {
+    /// They are put right and named.
+    Repair,
+    /// They are named.
+    Report,
+}
+
+/// Whether there is a gateway that wants to be told of changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scan {
+    /// Changed halves are owed a scan until [`crate::Engine::settle`] says otherwise.
+    Owed,
+    /// Nobody is told.
+    None,
+}
+
+impl Request {
+    /// Makes a request with the defaults: half may be deleted, drift is repaired where it is met.
+    pub fn new(commit: impl Into<String>, mappings: Vec<Mapping>) -> Self {
+        Self {
+            commit: commit.into(),
+            mappings,
+            excludes: Excludes::default(),
+            values: Values::default(),
+            deletion: Deletion::Percent(50),
+            look: Look::Touched,
+            drift: DriftPolicy::Repair,
+            scan: Scan::None,
+        }
+    }
+
+    /// Returns whether a mapping may change the bytes of its files.
+    pub(crate) fn manipulates(&self, mapping: u16) -> bool {
+        let mapping = self.mappings.get(usize::from(mapping));
+        mapping.is_some_and(|mapping| {
+            mapping.template == Templating::On || !mapping.patches.is_empty()
+        })
+    }
+
+    /// Returns what must be equal for directories of the last sync to be trusted unseen.
+    ///
+    /// Values that only change the content of files are not in it: those are kept per file.
+    pub(crate) fn profile(&self) -> ObjectId {
+        let mut fingerprint = Fingerprint::new(RULES);
+        for mapping in &self.mappings {
+            mapping.describe(&mut fingerprint);
+        }
+        fingerprint.add(format!("{:?}", self.excludes).as_bytes());
+        fingerprint.finish()
+    }
+}
+
+impl Mapping {
+    /// Makes a required, pruning mapping, as `--map` does.
+    pub fn new(source: RelPath, destination: RelPath) -> Self {
+        Self {
+            source,
+            destination,
+            kind: MappingKind::Inferred,
+            presence: Presence::Required,
+            prune: Prune::Foreign,
+            template: Templating::Off,
+            patches: Vec::new(),
+        }
+    }
+
+    fn describe(&self, fingerprint: &mut Fingerprint) {
+        fingerprint.add(&self.source);
+        fingerprint.add(&self.destination);
+        let flags =
+            format!("{:?} {:?} {:?} {:?}", self.kind, self.presence, self.prune, self.template);
+        fingerprint.add(flags.as_bytes());
+        for patch in &self.patches {
+            fingerprint.add(patch.file.as_ref().map_or("", Glob::as_str).as_bytes());
+        }
+    }
+}

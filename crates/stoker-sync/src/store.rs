@@ -1,0 +1,136 @@
+//! The manifest on disk: segments in the state directory, each under the name of its generation.
+//!
+//! A segment is first `prepared`, becomes the `journal` when its steps are about to be taken, and
+//! gets its final name when they were: one file is journal and record, and the rename between the
+//! two is the commit of a run.
+
+use crate::disk::{Dir, DiskError};
+use crate::manifest::Manifest;
+use crate::manifest::record::{DirChange, DirPatch};
+use crate::manifest::segment::{self, Layout, Segment};
+
+/// A segment that is complete but does not count yet.
+pub(crate) const PREPARED: &[u8] = b"prepared";
+/// A segment whose steps are being taken.
+pub(crate) const JOURNAL: &[u8] = b"journal";
+/// What the names of segments begin with.
+const PREFIX: &[u8] = b"manifest-";
+/// Written beside its final name, when segments are merged.
+const MERGED: &[u8] = b"merged";
+
+/// More segments than this are merged, the first apart.
+const MOST_PATCHES: usize = 16;
+/// Patches that are smaller than this, all together, leave the first segment alone.
+const SMALL: usize = 256 * 1024;
+
+/// What the state directory says.
+#[derive(Debug)]
+pub(crate) enum Loaded {
+    /// There was no sync yet.
+    Absent,
+    /// The record of the last sync.
+    Manifest(Manifest),
+    /// There is a record, and it can't be read.
+    Corrupt,
+}
+
+/// Returns the file name of a generation.
+pub(crate) fn segment_name(generation: u64) -> Vec<u8> {
+    [PREFIX, format!("{generation:016x}").as_bytes()].concat()
+}
+
+/// Returns the generations that have a file, sorted.
+fn generations(state: &Dir) -> Result<Vec<u64>, DiskError> {
+    let generation = |name: &[u8]| {
+        let digits = str::from_utf8(name.strip_prefix(PREFIX)?).ok()?;
+        u64::from_str_radix(digits, 16).ok()
+    };
+    let mut found: Vec<u64> =
+        state.list()?.iter().filter_map(|entry| generation(&entry.name)).collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Reads the manifest.
+pub(crate) fn load(state: &Dir) -> Result<Loaded, DiskError> {
+    let Some(newest) = generations(state)?.last().copied() else { return Ok(Loaded::Absent) };
+    let mut segments = Vec::new();
+    let mut generation = newest;
+    while generation != 0 {
+        let bytes = match state.read(&segment_name(generation)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_absence() => return Ok(Loaded::Corrupt),
+            Err(error) => return Err(error),
+        };
+        let Some(segment) = parse(bytes, generation) else { return Ok(Loaded::Corrupt) };
+        generation = segment.header.previous;
+        segments.push(segment);
+    }
+    segments.reverse();
+    Ok(Manifest::chain(segments).map_or(Loaded::Corrupt, Loaded::Manifest))
+}
+
+fn parse(mut bytes: Vec<u8>, generation: u64) -> Option<Segment> {
+    bytes.truncate(Layout::parse(&bytes)?.without_steps());
+    let segment = Segment::parse(bytes)?;
+    let header = &segment.header;
+    (header.generation == generation && header.previous < generation).then_some(segment)
+}
+
+/// Writes a file of the state directory and makes it durable, its name apart.
+pub(crate) fn write(state: &Dir, name: &[u8], bytes: &[u8]) -> Result<(), DiskError> {
+    state.remove_tree(name)?;
+    let mut file = state.create(name, 0o600)?;
+    state.write(name, &mut file, bytes)?;
+    state.sync_file(name, &file)
+}
+
+/// Sorts what the lookups of a segment rely on.
+pub(crate) fn normalize(patches: &mut [DirPatch]) {
+    for patch in patches.iter_mut() {
+        if let DirChange::Known { upserts, removals, .. } = &mut patch.change {
+            upserts.sort_by(|one, other| one.name.cmp(&other.name));
+            removals.sort();
+        }
+    }
+    patches.sort_by(|one, other| one.path.cmp(&other.path));
+}
+
+/// Removes every segment: the manifest is not to be believed any more.
+pub(crate) fn forget(state: &Dir) -> Result<(), DiskError> {
+    for generation in generations(state)? {
+        state.unlink(&segment_name(generation))?;
+    }
+    state.sync()
+}
+
+/// Merges segments when they have become many or large, so that loading stays quick.
+///
+/// Everything here may fail or be cut short without harm: the segments it replaces are removed
+/// after the one that replaces them is durable.
+pub(crate) fn tidy(state: &Dir, manifest: &Manifest) -> Result<Option<Manifest>, DiskError> {
+    let sizes: Vec<usize> = manifest.sizes().collect();
+    let Some((first, patches)) = sizes.split_first() else { return Ok(None) };
+    let bytes: usize = patches.iter().sum();
+    let base = if bytes > SMALL.max(first / 2) {
+        0
+    } else if patches.len() > MOST_PATCHES {
+        1
+    } else {
+        return Ok(None);
+    };
+    let mut header = manifest.header().clone();
+    header.previous = if base == 0 { 0 } else { manifest.first_generation() };
+    let packed = segment::pack(&header, &manifest.patches_since(base), &[]);
+    write(state, MERGED, &packed)?;
+    state.rename(MERGED, state, &segment_name(header.generation))?;
+    state.sync()?;
+    for generation in generations(state)? {
+        let is_kept = generation == header.generation || generation == header.previous;
+        if !is_kept {
+            state.unlink(&segment_name(generation))?;
+        }
+    }
+    let Loaded::Manifest(merged) = load(state)? else { return Ok(None) };
+    Ok(Some(merged))
+}

@@ -1,0 +1,143 @@
+//! How the places look that a run is about to touch.
+//!
+//! Reads the disk and decides nothing. Content is only read where size and time can't answer.
+
+use std::collections::HashMap;
+
+use crate::disk::{Dir, DiskError, Look, Nature};
+use crate::drift;
+use crate::manifest::record::FileRecord;
+use crate::path::{self, RelPath};
+use crate::source::ObjectId;
+
+/// What is at a place where a file should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing.
+    Nothing,
+    /// The file that the last sync left there.
+    Intact(Look),
+    /// A file with the very bytes that are wanted.
+    Wanted(Look),
+    /// A file with other bytes, or one that can't be read.
+    Other(Look),
+    /// A link, a pipe or the like.
+    Odd,
+    /// A directory, with the files and links in it, all the way down.
+    Dir(Vec<RelPath>),
+}
+
+/// What is at a place where a directory should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Site {
+    /// The directory.
+    Present,
+    /// Nothing, from this path on.
+    Missing { from: RelPath },
+    /// Something that is no directory.
+    Blocked { at: RelPath, nature: Nature },
+}
+
+/// Looks at places, one directory after the other.
+#[derive(Debug)]
+pub(crate) struct Survey<'a> {
+    root: &'a Dir,
+    sites: HashMap<RelPath, Site>,
+    open: Option<Dir>,
+}
+
+impl<'a> Survey<'a> {
+    /// Begins a survey of the data directory.
+    pub(crate) fn new(root: &'a Dir) -> Self {
+        Self { root, sites: HashMap::new(), open: None }
+    }
+
+    /// Returns what is at a place where a directory should be.
+    pub(crate) fn site(&mut self, directory: &RelPath) -> Result<Site, DiskError> {
+        if let Some(site) = self.sites.get(directory) {
+            return Ok(site.clone());
+        }
+        let site = match self.root.open(directory) {
+            Ok(dir) => {
+                self.open = Some(dir);
+                Site::Present
+            }
+            Err(error) => self.explain(directory, error)?,
+        };
+        self.sites.insert(directory.clone(), site.clone());
+        Ok(site)
+    }
+
+    /// Finds out what is in the way of a directory that could not be opened.
+    fn explain(&self, directory: &RelPath, error: DiskError) -> Result<Site, DiskError> {
+        let mut way = RelPath::root();
+        for component in directory.components() {
+            let parent = self.root.open(&way)?;
+            way.push(component);
+            match parent.look(component)? {
+                None => return Ok(Site::Missing { from: way }),
+                Some(Look { nature: Nature::Dir, .. }) => {}
+                Some(Look { nature, .. }) => return Ok(Site::Blocked { at: way, nature }),
+            }
+        }
+        Err(error)
+    }
+
+    /// Returns what is at a place where a file with these bytes should be.
+    pub(crate) fn file(
+        &mut self,
+        path: &RelPath,
+        record: Option<&FileRecord>,
+        wanted: ObjectId,
+    ) -> Result<Found, DiskError> {
+        let directory = path.parent();
+        if self.site(&directory)? != Site::Present {
+            return Ok(Found::Nothing);
+        }
+        let dir = self.open(&directory)?;
+        let name = path::file_name(path);
+        let Some(look) = dir.look(name)? else { return Ok(Found::Nothing) };
+        match look.nature {
+            Nature::File => Ok(classify(dir, record, (name, look, wanted))),
+            Nature::Dir => Ok(Found::Dir(files_in(&dir.open(name)?)?)),
+            Nature::Link | Nature::Special => Ok(Found::Odd),
+        }
+    }
+
+    fn open(&mut self, directory: &RelPath) -> Result<&Dir, DiskError> {
+        let is_open = self.open.as_ref().is_some_and(|dir| dir.path() == directory);
+        let dir = match self.open.take() {
+            Some(dir) if is_open => dir,
+            _ => self.root.open(directory)?,
+        };
+        Ok(self.open.insert(dir))
+    }
+}
+
+fn classify(
+    dir: &Dir,
+    record: Option<&FileRecord>,
+    (name, look, wanted): (&[u8], Look, ObjectId),
+) -> Found {
+    if let Some(record) = record.filter(|record| record.stat == look.stat) {
+        return if record.placed == wanted { Found::Wanted(look) } else { Found::Intact(look) };
+    }
+    match drift::content_id(dir, name) {
+        Ok(id) if id == wanted => Found::Wanted(look),
+        // What can't be read is replaced by what can.
+        Ok(_) | Err(_) => Found::Other(look),
+    }
+}
+
+/// Returns every file and link below a directory.
+fn files_in(dir: &Dir) -> Result<Vec<RelPath>, DiskError> {
+    let mut files = Vec::new();
+    for entry in dir.list()? {
+        if entry.nature == Nature::Dir {
+            files.extend(files_in(&dir.open(&entry.name)?)?);
+        } else {
+            files.push(dir.path().join(&entry.name));
+        }
+    }
+    Ok(files)
+}
