@@ -72,6 +72,15 @@ impl DiskError {
     }
 }
 
+/// Makes the data directory and those above it, if they are missing.
+pub(crate) fn create_root(path: &Path) -> std::result::Result<(), DiskError> {
+    std::fs::create_dir_all(path).map_err(|source| DiskError {
+        action: "create the data directory",
+        path: RelPath::from_clean(path.as_os_str().as_encoded_bytes()),
+        source,
+    })
+}
+
 type Result<T> = std::result::Result<T, DiskError>;
 
 impl Dir {
@@ -111,8 +120,10 @@ impl Dir {
 
     /// Makes a file that was not there, for writing.
     pub(crate) fn create(&self, name: &[u8], mode: u32) -> Result<File> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = fault::step("create").and_then(|()| fs::openat(&self.fd, name, flags, mode.into()));
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd =
+            fault::step("create").and_then(|()| fs::openat(&self.fd, name, flags, mode.into()));
         self.at(name, "create", fd).map(File::from)
     }
 
@@ -130,7 +141,8 @@ impl Dir {
     /// Replaces the content of an open file of this directory, in place.
     pub(crate) fn overwrite(&self, name: &[u8], file: &mut File, bytes: &[u8]) -> Result<()> {
         let done = fault::step("write").and_then(|()| {
-            let done = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(bytes));
+            let done =
+                file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(bytes));
             done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
         });
         self.at(name, "write", done)
@@ -156,7 +168,11 @@ impl Dir {
 
     /// Makes everything on this directory's volume durable.
     pub(crate) fn sync_volume(&self) -> Result<()> {
-        self.at(b"", "sync the volume of", fault::step("syncfs").and_then(|()| fs::syncfs(&self.fd)))
+        self.at(
+            b"",
+            "sync the volume of",
+            fault::step("syncfs").and_then(|()| fs::syncfs(&self.fd)),
+        )
     }
 
     /// Renames an entry, replacing a file that is there.
@@ -198,6 +214,17 @@ impl Dir {
         Ok(dir)
     }
 
+    /// Opens a directory, and makes it where there is none.
+    pub(crate) fn open_or_make_dir(&self, name: &[u8], mode: u32) -> Result<Self> {
+        match self.open(name) {
+            Err(error) if error.is(Errno::NOENT) => match self.make_dir(name, mode) {
+                Err(error) if error.is(Errno::EXIST) => self.open(name),
+                made => made,
+            },
+            opened => opened,
+        }
+    }
+
     fn correct_mode(&self, mode: u32) -> rustix::io::Result<()> {
         let has = fs::fstat(&self.fd)?.st_mode;
         if has & 0o777 == mode {
@@ -229,7 +256,11 @@ impl Dir {
 
     /// Adds the name to what went wrong with reading a file of this directory.
     pub(crate) fn checked_read(&self, name: &[u8], read: io::Result<usize>) -> Result<usize> {
-        self.at(name, "read", read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)))
+        self.at(
+            name,
+            "read",
+            read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+        )
     }
 
     /// Sets the permissions of a regular file.

@@ -45,7 +45,8 @@ pub(crate) fn staged_dir(number: u64) -> Vec<u8> {
 
 /// Returns the position of the graft that a path lies within.
 pub(crate) fn graft_of(grafts: &[RelPath], path: &[u8]) -> Option<usize> {
-    path::ancestors(path).find_map(|above| grafts.binary_search_by(|graft| (**graft).cmp(above)).ok())
+    path::ancestors(path)
+        .find_map(|above| grafts.binary_search_by(|graft| (**graft).cmp(above)).ok())
 }
 
 /// Orders the steps of a plan.
@@ -53,7 +54,8 @@ pub(crate) fn steps(work: &Work) -> Vec<Group> {
     let mut groups: BTreeMap<RelPath, Parts> = BTreeMap::new();
     let mut deletes: BTreeSet<&RelPath> = work.deletes.iter().collect();
     for path in &work.clears {
-        let inside: Vec<_> = deletes.iter().copied().filter(|file| path::within(file, path)).collect();
+        let inside: Vec<_> =
+            deletes.iter().copied().filter(|file| path::within(file, path)).collect();
         let first = &mut groups.entry(path.parent()).or_default().first;
         for file in inside {
             deletes.remove(file);

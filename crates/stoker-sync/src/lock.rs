@@ -65,7 +65,8 @@ impl Lock {
         let begin = Instant::now();
         loop {
             cancel.check().map_err(Error::Cancelled)?;
-            let file = state.open_or_create(NAME, 0o600).map_err(|source| Error::Disk { source })?;
+            let file =
+                state.open_or_create(NAME, 0o600).map_err(|source| Error::Disk { source })?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 // Somebody may have replaced the file while we opened it: then ours locks nothing.
                 Ok(()) if is_current(state, &file) => return Ok(Self { file, is_signed: false }),

@@ -90,7 +90,8 @@ impl Manifest {
     pub(crate) fn dir(&self, directory: &[u8]) -> Option<DirRecord> {
         let mut folded = None;
         for segment in &self.segments {
-            let change = segment.find(directory).and_then(|mut reader| DirPatch::unpack_change(&mut reader));
+            let change =
+                segment.find(directory).and_then(|mut reader| DirPatch::unpack_change(&mut reader));
             if let Some(change) = change {
                 fold(&mut folded, change);
             }

@@ -34,7 +34,10 @@ mod script {
     thread_local! { static SCRIPT: RefCell<Script> = RefCell::default(); }
 
     /// Runs `act` under a fault and returns its value with the steps that were tried.
-    pub(crate) fn under<T>(fault: Option<Fault>, act: impl FnOnce() -> T) -> (T, Vec<&'static str>) {
+    pub(crate) fn under<T>(
+        fault: Option<Fault>,
+        act: impl FnOnce() -> T,
+    ) -> (T, Vec<&'static str>) {
         SCRIPT.replace(Script { fault, steps: Vec::new() });
         let value = act();
         (value, SCRIPT.take().steps)

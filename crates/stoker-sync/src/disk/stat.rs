@@ -111,7 +111,9 @@ impl Dir {
                 continue;
             }
             let nature = match entry.file_type() {
-                fs::FileType::Unknown => self.look(name)?.map_or(Nature::Special, |look| look.nature),
+                fs::FileType::Unknown => {
+                    self.look(name)?.map_or(Nature::Special, |look| look.nature)
+                }
                 known => Nature::from_type(known),
             };
             entries.push(Entry { name: name.into(), nature });

@@ -34,10 +34,21 @@ pub(crate) struct Header {
 pub(crate) struct MappingRecord {
     pub(crate) source: RelPath,
     pub(crate) destination: RelPath,
-    /// Whether it put a directory there.
-    pub(crate) is_dir: bool,
+    /// What its source was.
+    pub(crate) shape: Shape,
     /// How many files are there because of it.
     pub(crate) files: u64,
+}
+
+/// What the source of a mapping was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Not in the commit.
+    Absent,
+    /// A directory.
+    Dir,
+    /// A file.
+    File,
 }
 
 impl Header {
@@ -69,7 +80,7 @@ impl Header {
         for mapping in &self.mappings {
             writer.bytes(&mapping.source);
             writer.bytes(&mapping.destination);
-            writer.byte(u8::from(mapping.is_dir));
+            writer.byte(mapping.shape as u8);
             writer.number(mapping.files);
         }
         writer.number(self.warnings.len() as u64);
@@ -108,11 +119,19 @@ fn mapping(reader: &mut Reader<'_>) -> Option<MappingRecord> {
     Some(MappingRecord {
         source: path(reader)?,
         destination: path(reader)?,
-        is_dir: reader.byte()? != 0,
+        shape: match reader.byte()? {
+            0 => Shape::Absent,
+            1 => Shape::Dir,
+            _ => Shape::File,
+        },
         files: reader.number()?,
     })
 }
 
 fn warning(reader: &mut Reader<'_>) -> Option<Warning> {
-    Some(Warning { code: Code::parse(reader.bytes()?)?, path: path(reader)?, message: text(reader)? })
+    Some(Warning {
+        code: Code::parse(reader.bytes()?)?,
+        path: path(reader)?,
+        message: text(reader)?,
+    })
 }

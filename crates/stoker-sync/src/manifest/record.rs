@@ -168,7 +168,8 @@ impl DirPatch {
         }
         let key = Key::unpack(reader)?;
         let removals = reader.count()?;
-        let removals = (0..removals).map(|_| reader.bytes().map(Box::from)).collect::<Option<_>>()?;
+        let removals =
+            (0..removals).map(|_| reader.bytes().map(Box::from)).collect::<Option<_>>()?;
         let upserts = reader.count()?;
         let upserts = (0..upserts).map(|_| FileRecord::unpack(reader)).collect::<Option<_>>()?;
         Some(DirChange::Known { key, upserts, removals })

@@ -37,9 +37,6 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// How many bytes tell the layout.
-    pub(crate) const PREAMBLE: usize = PREAMBLE;
-
     /// Reads the layout from the first bytes of a segment.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let preamble = bytes.get(..PREAMBLE)?;
