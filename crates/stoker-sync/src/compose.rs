@@ -5,8 +5,8 @@
 //! are those of the last sync, everything below is as it was, and nothing below is looked at.
 //! Says what should be; what to do about it is for `plan.rs`.
 
-pub(crate) mod mount;
 mod merge;
+pub(crate) mod mount;
 #[cfg(test)]
 mod tests;
 

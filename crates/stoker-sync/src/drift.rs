@@ -56,6 +56,13 @@ pub(crate) struct Inspection<'a> {
     pub(crate) cancel: &'a Cancel,
 }
 
+impl Findings {
+    /// Returns whether everything is as it should be.
+    pub(crate) fn is_clean(&self, ownership: &Ownership<'_>) -> bool {
+        self.suspects.is_empty() && !self.foreign.keys().any(|path| ownership.prunes(path))
+    }
+}
+
 impl Inspection<'_> {
     /// Looks at every known file and into every owned directory.
     pub(crate) fn run(&self) -> Result<Findings, Error> {

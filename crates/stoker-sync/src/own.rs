@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::compose::below_mapping;
 use crate::compose::mount::{Content, Mount};
-use crate::manifest::header::{Header, MappingRecord};
+use crate::manifest::header::{Header, MappingRecord, Shape};
 use crate::name::{self, Keeper};
 use crate::path::{self, RelPath};
 use crate::request::{Prune, Request};
@@ -131,7 +131,11 @@ impl<'a> Ownership<'a> {
             Content::Absent => false,
         };
         excludes.excludes(path)
-            || self.mounts.iter().filter(covers).any(|mount| excludes.excludes(below_mapping(mount, path)))
+            || self
+                .mounts
+                .iter()
+                .filter(covers)
+                .any(|mount| excludes.excludes(below_mapping(mount, path)))
     }
 
     /// Returns whether an empty directory may go: it lies below a mapped directory of this or the
@@ -139,7 +143,7 @@ impl<'a> Ownership<'a> {
     pub(crate) fn may_remove_dir(&self, directory: &[u8], last: &Header) -> bool {
         let is_way = |mount: &Mount| path::within(&mount.destination, directory);
         let was_below = |mapping: &MappingRecord| {
-            mapping.is_dir && path::below(directory, &mapping.destination).is_some()
+            mapping.shape == Shape::Dir && path::below(directory, &mapping.destination).is_some()
         };
         !directory.is_empty()
             && !self.mounts.iter().any(is_way)

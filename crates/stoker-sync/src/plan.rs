@@ -118,8 +118,8 @@ pub(crate) struct Put {
     /// The id that its bytes must have.
     pub(crate) placed: ObjectId,
     pub(crate) is_executable: bool,
-    /// The size of the blob.
-    pub(crate) blob_size: u64,
+    /// The size of its bytes.
+    pub(crate) size: u64,
     /// How its bytes are made from the blob, if they are not the blob's.
     pub(crate) recipe: Option<Recipe>,
     /// Where its record is: patch, and record within it.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Error;
+use crate::manifest::header::{MappingRecord, Shape};
 use crate::path::{self, RelPath};
 use crate::request::{Mapping, MappingKind, Presence};
 use crate::source::{Entry, Kind, ObjectId, Source};
@@ -58,7 +59,9 @@ fn descend(
 ) -> Result<(), Error> {
     let mut steps = Vec::new();
     for (index, mapping) in mappings.iter().enumerate() {
-        if let (Some(name), Some(content)) = (mapping.source.components().nth(depth), contents[index]) {
+        if let (Some(name), Some(content)) =
+            (mapping.source.components().nth(depth), contents[index])
+        {
             match content {
                 Content::Dir(tree) => steps.push((index, name, tree)),
                 Content::File { .. } | Content::Absent => contents[index] = None,
@@ -115,6 +118,32 @@ fn destination(mapping: &Mapping, content: Content) -> RelPath {
         return mapping.destination.join(path::file_name(&mapping.source));
     }
     mapping.destination.clone()
+}
+
+/// Returns the mounts of the last sync, for a request with the same mappings: enough to tell who
+/// owns what, without asking the source. The trees are not known.
+pub(crate) fn remembered(mappings: &[Mapping], records: &[MappingRecord]) -> Vec<Mount> {
+    let nothing = ObjectId([0; 20]);
+    let mount = |(mapping, (wanted, record)): (u16, (&Mapping, &MappingRecord))| {
+        let content = match record.shape {
+            Shape::Absent => Content::Absent,
+            Shape::Dir => Content::Dir(nothing),
+            Shape::File => Content::File { blob: nothing, is_executable: false },
+        };
+        Mount { mapping, destination: destination(wanted, content), content }
+    };
+    (0..).zip(mappings.iter().zip(records)).map(mount).collect()
+}
+
+impl Content {
+    /// Returns what the manifest remembers of it.
+    pub(crate) fn shape(self) -> Shape {
+        match self {
+            Self::Absent => Shape::Absent,
+            Self::Dir(_) => Shape::Dir,
+            Self::File { .. } => Shape::File,
+        }
+    }
 }
 
 impl MountTree {

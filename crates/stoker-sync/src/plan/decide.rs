@@ -255,8 +255,9 @@ impl Decision<'_> {
         out: &mut Decided,
     ) {
         out.changes.push(self.change(&path, action, file.mapping));
-        let Candidate { blob, placed, is_executable, recipe, .. } = file;
-        out.work.puts.push(Put { path, blob, placed, is_executable, blob_size: 0, recipe, slot });
+        let Candidate { blob, placed, is_executable, recipe, made_size, .. } = file;
+        let size = made_size.unwrap_or_default();
+        out.work.puts.push(Put { path, blob, placed, is_executable, size, recipe, slot });
     }
 
     fn change(&self, path: &RelPath, action: Action, mapping: u16) -> Change {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::compose::{Composed, Wanted};
 use crate::manifest::record::{FileRecord, Inputs, Key};
 use crate::manifest::{DirRecord, Manifest};
-use crate::manipulate::Recipe;
+use crate::manipulate::{Manipulation, Recipe};
 use crate::own::{Ownership, Spared};
 use crate::path::RelPath;
 use crate::request::Request;
@@ -45,11 +45,15 @@ pub(crate) struct Candidate {
     pub(crate) blob: ObjectId,
     /// The id that its bytes must have: the blob's, until a recipe says otherwise.
     pub(crate) placed: ObjectId,
+    /// The size of its bytes, if they are made.
+    pub(crate) made_size: Option<u64>,
     pub(crate) inputs: Inputs,
     pub(crate) recipe: Option<Recipe>,
     pub(crate) is_executable: bool,
     pub(crate) mapping: u16,
     pub(crate) record: Option<FileRecord>,
+    /// Whether the live file does not look as the last sync left it.
+    pub(crate) is_suspect: bool,
     pub(crate) cause: Cause,
 }
 
@@ -116,28 +120,26 @@ impl Drafting<'_> {
     fn want(&self, wanted: Wanted, record: Option<&FileRecord>, draft: &mut DirDraft) {
         let Wanted { name, blob, is_executable, mapping } = wanted;
         let is_same = |record: &&FileRecord| {
-            record.blob == blob
-                && record.is_executable == is_executable
-                && !record.is_manipulated()
+            record.blob == blob && record.is_executable == is_executable && !record.is_manipulated()
         };
         let is_suspect = self.suspects.contains(&draft.path.join(&name));
-        let same = record.filter(is_same);
-        let has_recipe = self.request.manipulates(mapping);
-        if let Some(record) = same.filter(|_| !is_suspect && !has_recipe) {
+        let may_stay = !is_suspect && !self.request.manipulates(mapping);
+        if let Some(record) = record.filter(is_same).filter(|_| may_stay) {
             draft.kept.push(FileRecord { mapping, ..record.clone() });
             return;
         }
-        let cause = if is_suspect && same.is_some() { Cause::Drift } else { Cause::Commit };
         draft.candidates.push(Candidate {
             name,
             blob,
             placed: blob,
+            made_size: None,
             inputs: Inputs::default(),
             recipe: None,
             is_executable,
             mapping,
             record: record.cloned(),
-            cause,
+            is_suspect,
+            cause: Cause::Commit,
         });
     }
 
@@ -193,4 +195,16 @@ impl Drafting<'_> {
 fn renumbered(record: &FileRecord, renumber: &HashMap<u16, u16>) -> FileRecord {
     let mapping = renumber.get(&record.mapping).copied().unwrap_or(u16::MAX);
     FileRecord { mapping, ..record.clone() }
+}
+
+impl Candidate {
+    /// Returns the patches that change it, by mapping and position.
+    pub(crate) fn patches(&self) -> impl Iterator<Item = (usize, usize)> {
+        let steps = self.recipe.as_ref().map(|recipe| recipe.steps.as_slice()).unwrap_or_default();
+        let mapping = usize::from(self.mapping);
+        steps.iter().filter_map(move |step| match step {
+            Manipulation::JsonPatch(position) => Some((mapping, *position)),
+            Manipulation::Template | Manipulation::Unsign => None,
+        })
+    }
 }

@@ -1,0 +1,185 @@
+//! Changes to a file's bytes on their way from the commit to the disk: bytes to bytes.
+//!
+//! A [`Recipe`] lists the changes for one file, in order. What a file was made from is kept as a
+//! fingerprint, so that a file whose blob and values are as they were is not made again. Which values
+//! a template uses is read off its text: a new commit does not touch files that do not name it.
+
+mod template;
+#[cfg(test)]
+mod tests;
+
+use stoker_text::json::{self, JsonError};
+use stoker_text::template::TemplateError;
+
+use crate::compose::below_mapping;
+use crate::compose::mount::{Content, Mount};
+use crate::hash::Fingerprint;
+use crate::manifest::record::Inputs;
+use crate::path::{self, RelPath};
+use crate::request::{Patch, Request, Templating};
+
+pub use stoker_text::template::Context as Values;
+pub(crate) use template::is_binary;
+
+/// Files that are larger are not made, only copied.
+pub(crate) const MOST_BYTES: u64 = 10 << 20;
+
+/// The member that the gateway compares with a resource's content.
+const SIGNATURE: [&str; 2] = ["attributes", "lastModificationSignature"];
+
+/// A change to a file's bytes on its way from the commit to the disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Manipulation {
+    /// The bytes are a template.
+    Template,
+    /// Set members of a JSON document: the position of the patch in its mapping.
+    JsonPatch(usize),
+    /// Remove the signature of a resource whose content was changed.
+    Unsign,
+}
+
+/// The changes for one file, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Recipe {
+    pub(crate) mapping: u16,
+    pub(crate) steps: Vec<Manipulation>,
+}
+
+/// What a recipe made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Made {
+    pub(crate) bytes: Vec<u8>,
+    /// Which values were used, one bit each.
+    pub(crate) uses: u16,
+}
+
+/// Why a file could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A template is wrong.
+    #[error("the template is wrong")]
+    Template {
+        /// Where and why.
+        source: TemplateError,
+    },
+    /// A document is not JSON, or a patch does not fit it.
+    #[error("the JSON document can't be changed")]
+    Patch {
+        /// Where and why.
+        source: JsonError,
+    },
+    /// What came out is not JSON, though its name says so.
+    #[error("what was made is not JSON")]
+    NotJson {
+        /// Where and why.
+        source: JsonError,
+    },
+    /// A file that should be a template has no text.
+    #[error("the file is binary and can't be a template")]
+    Binary,
+    /// A file that should be changed is too large for it.
+    #[error("the file is larger than {MOST_BYTES} bytes and can't be changed")]
+    TooLarge,
+    /// A template is not UTF-8.
+    #[error("the template is not UTF-8")]
+    NotUtf8,
+}
+
+/// Makes files as the request says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Workshop<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) mounts: &'a [Mount],
+}
+
+impl<'a> Workshop<'a> {
+    /// Returns how a file is made, if it is not only copied.
+    pub(crate) fn recipe(&self, mapping: u16, path: &RelPath) -> Option<Recipe> {
+        let index = usize::from(mapping);
+        let (wanted, mount) = (self.request.mappings.get(index)?, self.mounts.get(index)?);
+        let mut steps = Vec::new();
+        if wanted.template == Templating::On {
+            steps.push(Manipulation::Template);
+        }
+        let is_file = matches!(mount.content, Content::File { .. });
+        let below = below_mapping(mount, path);
+        let fits = |patch: &Patch| patch.file.as_ref().map_or(is_file, |glob| glob.matches(below));
+        let patches = wanted.patches.iter().enumerate().filter(|(_, patch)| fits(patch));
+        steps.extend(patches.map(|(position, _)| Manipulation::JsonPatch(position)));
+        (!steps.is_empty()).then_some(Recipe { mapping, steps })
+    }
+
+    /// Returns what a file is made from, besides its blob, if it uses these values.
+    pub(crate) fn inputs(&self, recipe: &Recipe, uses: u16) -> Inputs {
+        let mut fingerprint = Fingerprint::new("recipe 1");
+        for step in &recipe.steps {
+            match step {
+                Manipulation::Template => {
+                    template::describe(&self.request.values, uses, &mut fingerprint);
+                }
+                Manipulation::JsonPatch(position) => {
+                    for (path, value) in &self.patch(recipe, *position).set {
+                        fingerprint.add(path.as_bytes());
+                        fingerprint.add(value.as_bytes());
+                    }
+                }
+                Manipulation::Unsign => fingerprint.add(b"unsign"),
+            }
+        }
+        Inputs { uses, fingerprint: fingerprint.finish_short() }
+    }
+
+    fn patch(&self, recipe: &Recipe, position: usize) -> &'a Patch {
+        &self.request.mappings[usize::from(recipe.mapping)].patches[position]
+    }
+
+    /// Makes a file from its blob.
+    pub(crate) fn make(&self, recipe: &Recipe, path: &RelPath, blob: &[u8]) -> Result<Made, Error> {
+        let mut made = Made { bytes: blob.to_vec(), uses: 0 };
+        for step in &recipe.steps {
+            match step {
+                Manipulation::Template => self.render(recipe, &mut made)?,
+                Manipulation::JsonPatch(position) => {
+                    let set = &self.patch(recipe, *position).set;
+                    made.bytes = json::set_all(&made.bytes, set)
+                        .map_err(|source| Error::Patch { source })?;
+                }
+                Manipulation::Unsign => {
+                    let unsigned = json::remove_member(&made.bytes, &SIGNATURE);
+                    let unsigned = unsigned.map_err(|source| Error::Patch { source })?.into_owned();
+                    made.bytes = unsigned;
+                }
+            }
+        }
+        let is_json = path::file_name(path).ends_with(b".json");
+        if is_json && made.bytes != blob {
+            json::validate(&made.bytes).map_err(|source| Error::NotJson { source })?;
+        }
+        Ok(made)
+    }
+
+    fn render(&self, recipe: &Recipe, made: &mut Made) -> Result<(), Error> {
+        let mount = self.mounts.get(usize::from(recipe.mapping));
+        let is_file = mount.is_some_and(|mount| matches!(mount.content, Content::File { .. }));
+        if template::is_binary(&made.bytes) {
+            return if is_file { Err(Error::Binary) } else { Ok(()) };
+        }
+        if template::has_actions(&made.bytes) {
+            made.uses = template::uses(&made.bytes);
+            made.bytes = template::render(&made.bytes, &self.request.values)?;
+        }
+        Ok(())
+    }
+}
+
+impl Recipe {
+    /// Returns a recipe that only removes the signature.
+    pub(crate) fn unsigning(mapping: u16) -> Self {
+        Self { mapping, steps: vec![Manipulation::Unsign] }
+    }
+
+    /// Returns whether a large file is an error: it would have to be changed, not only copied.
+    pub(crate) fn must_change(&self) -> bool {
+        self.steps.iter().any(|step| *step != Manipulation::Template)
+    }
+}
