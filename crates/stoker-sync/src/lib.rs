@@ -2,5 +2,41 @@
 //!
 //! Knows neither Kubernetes nor git nor the gateway's API. A [`source::Source`] says what a commit
 //! holds; everything else follows from that, the mappings, and the manifest of the last sync.
+//! Everything blocks; long loops look at a [`Cancel`].
 
+pub mod apply;
+mod cancel;
+pub mod compose;
+mod disk;
+pub mod drift;
+mod engine;
+mod hash;
+mod journal;
+pub mod lock;
+mod make;
+mod manifest;
+pub mod manipulate;
+pub mod name;
+mod own;
+pub mod path;
+pub mod plan;
+pub mod recover;
+pub mod report;
+pub mod request;
 pub mod source;
+pub mod space;
+mod store;
+mod survey;
+#[cfg(test)]
+mod testing;
+pub mod warning;
+pub mod write;
+
+pub use apply::{Gate, OpenGate};
+pub use cancel::{Cancel, Cancelled};
+pub use disk::DiskError;
+pub use engine::{Engine, Missing, OpenError, Options, View, Written};
+pub use path::RelPath;
+pub use plan::Plan;
+pub use report::Report;
+pub use request::Request;

@@ -82,19 +82,13 @@ impl Halves {
     /// Returns what is in either.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self {
-            projects: self.projects || other.projects,
-            config: self.config || other.config,
-        }
+        Self { projects: self.projects || other.projects, config: self.config || other.config }
     }
 
     /// Returns what is in this one only.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
-        Self {
-            projects: self.projects && !other.projects,
-            config: self.config && !other.config,
-        }
+        Self { projects: self.projects && !other.projects, config: self.config && !other.config }
     }
 
     /// Returns whether neither is meant.

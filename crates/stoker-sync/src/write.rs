@@ -104,7 +104,7 @@ impl Writing<'_> {
         if work.puts.is_empty() {
             return Ok(0);
         }
-        let sizes = work.puts.iter().map(Put::size);
+        let sizes = work.puts.iter().map(|put| put.size);
         space::check(self.root, sizes).map_err(|source| Error::Space { source })?;
         let written = self.write_all(work, source);
         if written.is_err() {
@@ -127,15 +127,14 @@ impl Writing<'_> {
             stats: Vec::with_capacity(blobs.len()),
         };
         let mut failure = None;
-        let read = source.read(&blobs, &mut |index, size, content| {
-            match run.take(index, size, content) {
+        let read =
+            source.read(&blobs, &mut |index, size, content| match run.take(index, size, content) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     failure = Some(error);
                     ControlFlow::Break(())
                 }
-            }
-        });
+            });
         if let Some(error) = failure {
             return Err(error);
         }
@@ -177,13 +176,13 @@ impl Run<'_> {
     fn make(&self, put: &Put, size: u64, content: &mut dyn Read) -> Result<Vec<u8>, Error> {
         let path = || put.path.clone();
         let mut blob = Vec::with_capacity(usize::try_from(size).unwrap_or_default().min(BUFFER));
-        content
-            .read_to_end(&mut blob)
-            .map_err(|source| Error::Stream { path: path(), source })?;
+        content.read_to_end(&mut blob).map_err(|source| Error::Stream { path: path(), source })?;
         let recipe = put.recipe.as_ref();
         let made = recipe.map(|recipe| self.writing.workshop.make(recipe, &put.path, &blob));
         match made {
-            Some(made) => made.map(|made| made.bytes).map_err(|source| Error::Make { path: path(), source }),
+            Some(made) => {
+                made.map(|made| made.bytes).map_err(|source| Error::Make { path: path(), source })
+            }
             None => Ok(blob),
         }
     }

@@ -33,12 +33,12 @@ impl<'a> Stepper<'a> {
     /// Takes the steps of one directory. After a failure the rest of them is left: a resource is
     /// changed as a whole or seen to be unchanged.
     pub(crate) fn take(&mut self, group: &Group) {
-        let mut steps = group.iter();
-        for step in steps.by_ref() {
+        for (at, step) in group.iter().enumerate() {
             if let Err(error) = self.step(step) {
-                let undone = error.of_others(steps.by_ref().map(Step::path));
+                let undone = error.of_others(group[at + 1..].iter().map(Step::path));
                 self.failed.push(error);
                 self.failed.extend(undone);
+                return;
             }
         }
     }

@@ -32,7 +32,11 @@ impl Stage {
     }
 
     /// Returns where a file waits: an open directory of the stage and a name in it.
-    pub(super) fn place(&mut self, number: u64, path: &RelPath) -> Result<(&Dir, Vec<u8>), DiskError> {
+    pub(super) fn place(
+        &mut self,
+        number: u64,
+        path: &RelPath,
+    ) -> Result<(&Dir, Vec<u8>), DiskError> {
         let Some(graft) = journal::graft_of(&self.grafts, path) else {
             return Ok((&self.dir, journal::staged_file(number)));
         };

@@ -1,0 +1,219 @@
+//! The front door: open a data directory, plan, write, apply.
+//!
+//! ```text
+//! let mut engine = Engine::open(&options, &cancel)?;            // lock, and finish what was killed
+//! let plan = engine.plan(&mut source, &request, &cancel)?;      // a dry run ends here
+//! let written = engine.write(plan, &mut source, &request, &cancel)?;  // durable, not yet visible
+//! let report = written.apply(&mut gate)?;                       // renames, deletes, manifest
+//! engine.settle(scanned)?;                                      // the gateway knows
+//! ```
+
+mod planning;
+#[cfg(test)]
+mod tests;
+mod written;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use written::Written;
+
+use crate::cancel::Cancel;
+use crate::disk::{Dir, DiskError};
+use crate::lock::{self, Lock};
+use crate::manifest::Manifest;
+use crate::name::STATE_DIR;
+use crate::plan::{self, Plan};
+use crate::recover::{self, Recovered};
+use crate::report::Halves;
+use crate::request::Request;
+use crate::source::Source;
+use crate::store::{self, Loaded};
+use crate::warning::Warning;
+use crate::write;
+
+/// Where a settled scan is remembered.
+const SETTLED: &[u8] = b"settled";
+
+/// How a data directory is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The data directory.
+    pub data: PathBuf,
+    /// Whether a missing one is made.
+    pub missing: Missing,
+    /// How long to wait for another run to end.
+    pub lock_timeout: Duration,
+}
+
+/// What happens if there is no data directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// An error: a typing mistake must not become a directory.
+    Refuse,
+    /// It is made.
+    Create,
+}
+
+/// A data directory, for looking only: nothing is locked, nothing is written.
+#[derive(Debug)]
+pub struct View {
+    root: Dir,
+    state: Option<Dir>,
+    manifest: Manifest,
+    /// What opening brought to light; every plan repeats it.
+    notices: Vec<Warning>,
+    longest_path: usize,
+}
+
+/// A data directory, locked for this run.
+#[derive(Debug)]
+pub struct Engine {
+    view: View,
+    state: Dir,
+    lock: Lock,
+}
+
+/// Why a data directory could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// It is not there, or not ours to use.
+    #[error("failed to open the data directory")]
+    Disk {
+        /// What the system said.
+        source: DiskError,
+    },
+    /// Another run has it.
+    #[error("failed to lock the data directory")]
+    Lock {
+        /// Who, or why.
+        source: lock::Error,
+    },
+    /// What a killed run left could not be put right.
+    #[error("failed to recover the data directory")]
+    Recover {
+        /// Why.
+        source: recover::Error,
+    },
+}
+
+impl View {
+    /// Opens a data directory for looking.
+    pub fn open(data: &std::path::Path) -> Result<Self, OpenError> {
+        let disk = |source| OpenError::Disk { source };
+        let root = Dir::open_root(data).map_err(disk)?;
+        let state = match root.open(STATE_DIR.as_bytes()) {
+            Err(error) if error.is_absence() => None,
+            opened => Some(opened.map_err(disk)?),
+        };
+        let loaded = state.as_ref().map(store::load).transpose().map_err(disk)?;
+        let (manifest, notices) = match loaded {
+            Some(Loaded::Manifest(manifest)) => (manifest, Vec::new()),
+            Some(Loaded::Corrupt) => (Manifest::absent(), vec![recover::corrupt()]),
+            Some(Loaded::Absent) | None => (Manifest::absent(), Vec::new()),
+        };
+        let longest_path = longest_path(data);
+        Ok(Self { root, state, manifest, notices, longest_path })
+    }
+
+    /// Plans what would bring the data directory to the state of the source. Writes nothing.
+    pub fn plan(
+        &self,
+        source: &mut dyn Source,
+        request: &Request,
+        cancel: &Cancel,
+    ) -> Result<Plan, plan::Error> {
+        planning::Planning { view: self, request, cancel }.run(source)
+    }
+
+    /// Returns the commit of the last sync.
+    pub fn commit(&self) -> Option<&str> {
+        (!self.manifest.is_absent()).then(|| self.manifest.header().commit.as_str())
+    }
+
+    /// Returns how many files are ours.
+    pub fn files(&self) -> u64 {
+        self.manifest.header().files
+    }
+
+    /// Returns the scans that the gateway still owes.
+    pub fn owed(&self) -> Halves {
+        let header = self.manifest.header();
+        let settled = self.state.as_ref().and_then(|state| state.read(SETTLED).ok());
+        let settled = settled.and_then(|bytes| parse_settled(&bytes, header.generation));
+        header.owed.without(settled.unwrap_or_default())
+    }
+}
+
+impl Engine {
+    /// Opens and locks a data directory, and finishes or undoes what a killed run left.
+    pub fn open(options: &Options, cancel: &Cancel) -> Result<Self, OpenError> {
+        let disk = |source| OpenError::Disk { source };
+        if options.missing == Missing::Create {
+            crate::disk::create_root(&options.data).map_err(disk)?;
+        }
+        let root = Dir::open_root(&options.data).map_err(disk)?;
+        let state = root.open_or_make_dir(STATE_DIR.as_bytes(), 0o700).map_err(disk)?;
+        let lock = Lock::take(&state, options.lock_timeout, cancel);
+        let mut lock = lock.map_err(|source| OpenError::Lock { source })?;
+        let recovered = recover::recover(&root, &state);
+        let Recovered { manifest, warnings: notices } =
+            recovered.map_err(|source| OpenError::Recover { source })?;
+        lock.clean(&state).map_err(disk)?;
+        let longest_path = longest_path(&options.data);
+        let own = root.open(STATE_DIR.as_bytes()).map_err(disk)?;
+        let view = View { root, state: Some(own), manifest, notices, longest_path };
+        Ok(Self { view, state, lock })
+    }
+
+    /// Plans what would bring the data directory to the state of the source. Writes nothing.
+    pub fn plan(
+        &self,
+        source: &mut dyn Source,
+        request: &Request,
+        cancel: &Cancel,
+    ) -> Result<Plan, plan::Error> {
+        self.view.plan(source, request, cancel)
+    }
+
+    /// Writes the new files of a plan and makes them durable. Nothing is visible yet.
+    pub fn write(
+        &mut self,
+        plan: Plan,
+        source: &mut dyn Source,
+        request: &Request,
+        cancel: &Cancel,
+    ) -> Result<Written<'_>, write::Error> {
+        Written::write(self, plan, (source, request), cancel)
+    }
+
+    /// Remembers that the gateway has scanned these halves.
+    pub fn settle(&mut self, scanned: Halves) -> Result<(), DiskError> {
+        let owed = self.view.owed();
+        if owed.without(scanned) == owed {
+            return Ok(());
+        }
+        let header = self.view.manifest.header();
+        let settled = header.owed.without(owed).and(scanned);
+        let words = format!("{} {}\n", header.generation, settled.to_bits());
+        // Not made durable: if it is lost, a scan is done twice.
+        let mut file = self.state.open_or_create(SETTLED, 0o600)?;
+        self.state.overwrite(SETTLED, &mut file, words.as_bytes())
+    }
+
+    /// Returns the data directory for looking.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+}
+
+fn parse_settled(bytes: &[u8], generation: u64) -> Option<Halves> {
+    let (number, bits) = str::from_utf8(bytes).ok()?.strip_suffix('\n')?.split_once(' ')?;
+    let is_current = number.parse() == Ok(generation);
+    bits.parse().ok().filter(|_| is_current).map(Halves::from_bits)
+}
+
+/// The gateway names files by their whole path, and Linux takes 4,095 bytes of one.
+fn longest_path(data: &std::path::Path) -> usize {
+    4_095 - (data.as_os_str().len() + 1).min(2_048)
+}

@@ -1,0 +1,157 @@
+#![expect(clippy::disallowed_methods, reason = "times the phases of a run for the report")]
+//! New files that are durable and wait to be seen.
+
+use std::time::Instant;
+
+use super::Engine;
+use crate::apply::{self, Application, Gate};
+use crate::cancel::Cancel;
+use crate::journal::{self, Group};
+use crate::manifest::segment::{self, Layout, Segment};
+use crate::manipulate::Workshop;
+use crate::path::RelPath;
+use crate::plan::{Action, Change, Plan};
+use crate::report::{self, Halves, Listed, Report};
+use crate::request::Request;
+use crate::source::Source;
+use crate::store;
+use crate::write::{self, Stage, Writing};
+
+/// New files, durable and not yet visible. Dropped without [`apply`](Self::apply), they are removed.
+#[must_use = "nothing is visible before it is applied"]
+pub struct Written<'e> {
+    engine: &'e mut Engine,
+    plan: Plan,
+    groups: Vec<Group>,
+    packed: Vec<u8>,
+    bytes: u64,
+    is_open: bool,
+}
+
+impl<'e> Written<'e> {
+    pub(super) fn write(
+        engine: &'e mut Engine,
+        plan: Plan,
+        (source, request): (&mut dyn Source, &Request),
+        cancel: &Cancel,
+    ) -> Result<Self, write::Error> {
+        let begin = Instant::now();
+        let mut written =
+            Self { engine, plan, groups: Vec::new(), packed: Vec::new(), bytes: 0, is_open: true };
+        if written.plan.is_noop() {
+            return Ok(written);
+        }
+        written.prepare(source, request, cancel)?;
+        written.plan.durations.write = begin.elapsed();
+        Ok(written)
+    }
+
+    fn prepare(
+        &mut self,
+        source: &mut dyn Source,
+        request: &Request,
+        cancel: &Cancel,
+    ) -> Result<(), write::Error> {
+        let disk = |source| write::Error::Disk { source };
+        cancel.check().map_err(write::Error::Cancelled)?;
+        let Engine { view, state, lock } = &mut *self.engine;
+        lock.sign(state).map_err(disk)?;
+        let mounts = crate::compose::mount::remembered(
+            &request.mappings,
+            self.plan.work.header.as_ref().map_or(&[], |header| &header.mappings),
+        );
+        let workshop = Workshop { request, mounts: &mounts };
+        let writing = Writing { root: &view.root, workshop: &workshop, cancel };
+        let work = &mut self.plan.work;
+        self.bytes = writing.run(work, source)?;
+        self.groups = journal::steps(work);
+        store::normalize(&mut work.patches);
+        if let Some(header) = &work.header {
+            self.packed = segment::pack(header, &work.patches, &journal::pack(&self.groups));
+            store::write(state, store::PREPARED, &self.packed).map_err(disk)?;
+        }
+        Ok(())
+    }
+
+    /// Returns what will happen.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Makes the change: opens the gate, then renames, deletes and remembers.
+    pub fn apply(mut self, gate: &mut dyn Gate) -> Result<Report, apply::Error> {
+        let begin = Instant::now();
+        let Some(header) = self.plan.work.header.clone() else {
+            self.is_open = false;
+            return Ok(self.report());
+        };
+        let Engine { view, state, lock } = &mut *self.engine;
+        let application = Application {
+            root: &view.root,
+            state,
+            lock,
+            groups: &self.groups,
+            header: &header,
+            patches: &self.plan.work.patches,
+            packed: std::mem::take(&mut self.packed),
+        };
+        let (packed, failed) = application.run(gate).inspect_err(|error| {
+            // Once the journal counts there is no way back: the next start finishes it.
+            self.is_open = matches!(error, apply::Error::Gate { .. } | apply::Error::LockLost);
+        })?;
+        self.is_open = false;
+        remember(self.engine, packed);
+        self.plan.durations.apply = begin.elapsed();
+        if failed.is_empty() { Ok(self.report()) } else { Err(apply::Error::Incomplete { failed }) }
+    }
+
+    /// Removes what was written.
+    pub fn discard(self) {}
+
+    fn report(&self) -> Report {
+        let plan = &self.plan;
+        let paths = |changes: &[Change]| Halves::of(changes.iter().map(|change| &change.path));
+        Report {
+            commit: plan.commit.clone(),
+            previous_commit: plan.previous_commit.clone(),
+            added: Listed::of(&plan.changes, &[Action::Add]),
+            modified: Listed::of(&plan.changes, &[Action::Modify, Action::Mode]),
+            deleted: Listed::of(&plan.changes, &[Action::Delete]),
+            unchanged: plan.unchanged,
+            bytes_written: self.bytes,
+            projects: report::projects_of(&plan.changes),
+            touched: paths(&plan.changes),
+            drift: plan.drift.clone(),
+            warnings: plan.warnings.clone(),
+            durations: plan.durations,
+        }
+    }
+}
+
+/// Takes the new segment into the manifest in memory, and keeps the one on disk small.
+fn remember(engine: &mut Engine, mut packed: Vec<u8>) {
+    let manifest = &mut engine.view.manifest;
+    engine.view.notices.clear();
+    if let Some(layout) = Layout::parse(&packed) {
+        packed.truncate(layout.without_steps());
+    }
+    if let Some(segment) = Segment::parse(packed) {
+        manifest.append(segment);
+    }
+    // The record is complete as it is; if it can't be made smaller now, the next run tries again.
+    if let Ok(Some(merged)) = store::tidy(&engine.state, manifest) {
+        *manifest = merged;
+    }
+}
+
+impl Drop for Written<'_> {
+    fn drop(&mut self) {
+        if self.is_open && !self.plan.is_noop() {
+            let Engine { view, state, .. } = &mut *self.engine;
+            // Best effort: what stays is removed by the next start.
+            drop(Stage::remove(&view.root));
+            drop(state.remove_tree(store::PREPARED));
+            debug_assert!(view.root.path() == &RelPath::root());
+        }
+    }
+}
