@@ -24,6 +24,7 @@ use crate::manifest::header::Header;
 use crate::manifest::record::DirPatch;
 use crate::manifest::segment;
 use crate::path::RelPath;
+use crate::source::ObjectId;
 use crate::store;
 use crate::write::Stage;
 pub(crate) use step::Stepper;
@@ -55,7 +56,13 @@ pub enum Error {
     /// The lock file is not ours any more; nothing was changed.
     #[error("another run took over the data directory; nothing was changed")]
     LockLost,
-    /// The journal or the manifest could not be written.
+    /// The journal could not be begun; nothing was changed.
+    #[error("failed to begin the journal; nothing was changed")]
+    Begin {
+        /// What the system said.
+        source: DiskError,
+    },
+    /// The journal or the manifest could not be written; the next start finishes the run.
     #[error("failed to keep the record of the run")]
     Record {
         /// What the system said.
@@ -73,6 +80,16 @@ fn count(failed: &[DiskError]) -> String {
     if failed.len() == 1 { "a path".into() } else { format!("{} paths", failed.len()) }
 }
 
+impl Error {
+    /// Returns whether nothing was changed, so that everything written can be removed.
+    pub(crate) fn is_untouched(&self) -> bool {
+        match self {
+            Self::Gate { .. } | Self::LockLost | Self::Begin { .. } => true,
+            Self::Record { .. } | Self::Incomplete { .. } => false,
+        }
+    }
+}
+
 impl Gate for OpenGate {
     fn open(&mut self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         Ok(())
@@ -87,6 +104,8 @@ pub(crate) struct Application<'a> {
     pub(crate) groups: &'a [Group],
     pub(crate) header: &'a Header,
     pub(crate) patches: &'a [DirPatch],
+    /// The commit of the last complete sync.
+    pub(crate) last_commit: &'a str,
     /// The packed segment, prepared on disk.
     pub(crate) packed: Vec<u8>,
 }
@@ -99,7 +118,8 @@ impl Application<'_> {
         if !self.lock.is_held(self.state) {
             return Err(Error::LockLost);
         }
-        self.state.rename(store::PREPARED, self.state, store::JOURNAL).map_err(record)?;
+        let begun = self.state.rename(store::PREPARED, self.state, store::JOURNAL);
+        begun.map_err(|source| Error::Begin { source })?;
         self.state.sync().map_err(record)?;
         let mut stepper = Stepper::new(self.root);
         for (index, group) in self.groups.iter().enumerate() {
@@ -120,7 +140,11 @@ impl Application<'_> {
     fn amend(&mut self, failed: &[DiskError]) -> Result<(), DiskError> {
         let paths: Vec<&RelPath> = failed.iter().map(DiskError::path).collect();
         let patches = amend::without(self.patches, &paths);
-        self.packed = segment::pack(self.header, &patches, &[]);
+        let commit = self.last_commit.to_owned();
+        // Without a profile nothing is trusted: the next run composes and counts everything.
+        let profile = ObjectId([0; 20]);
+        let header = Header { commit, profile, ..self.header.clone() };
+        self.packed = segment::pack(&header, &patches, &[]);
         store::write(self.state, store::PREPARED, &self.packed)?;
         self.state.rename(store::PREPARED, self.state, store::JOURNAL)
     }

@@ -128,7 +128,7 @@ impl View {
 
     /// Returns the commit of the last sync.
     pub fn commit(&self) -> Option<&str> {
-        (!self.manifest.is_absent()).then(|| self.manifest.header().commit.as_str())
+        Some(self.manifest.header().commit.as_str()).filter(|commit| !commit.is_empty())
     }
 
     /// Returns how many files are ours.

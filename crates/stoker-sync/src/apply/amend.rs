@@ -7,27 +7,21 @@ use crate::path::{self, RelPath};
 
 /// Returns the patches without any claim about the paths that failed.
 ///
-/// Such a file stays ours, with nothing known about it, and neither its directory nor one above
-/// counts as composed from anything: so the next plan comes by and finds it different.
+/// Such a file stays ours, with nothing known about it, so that the next plan finds it different.
 pub(super) fn without(patches: &[DirPatch], failed: &[&RelPath]) -> Vec<DirPatch> {
     let mut by_path: BTreeMap<RelPath, DirChange> =
         patches.iter().map(|patch| (patch.path.clone(), patch.change.clone())).collect();
     for path in failed {
         doubt_below(&mut by_path, path);
         doubt_file(&mut by_path, path);
-        for above in path::ancestors(path) {
-            let change = by_path.entry(RelPath::from_clean(above)).or_insert_with(unknown);
-            forget_key(change);
-        }
     }
     by_path.into_iter().map(|(path, change)| DirPatch { path, change }).collect()
 }
 
 /// A directory that could not be moved into place: none of its files is there for sure.
 fn doubt_below(by_path: &mut BTreeMap<RelPath, DirChange>, path: &RelPath) {
-    for (dir, change) in by_path.iter_mut().filter(|(dir, _)| path::within(dir, path)) {
-        debug_assert!(!dir.is_root());
-        forget_key(change);
+    let inside = by_path.iter_mut().filter(|(dir, _)| path::within(dir, path));
+    for (_, change) in inside {
         if let DirChange::Known { upserts, .. } = change {
             for record in upserts {
                 *record = FileRecord::unknown(&record.name, record.mapping);
@@ -39,7 +33,9 @@ fn doubt_below(by_path: &mut BTreeMap<RelPath, DirChange>, path: &RelPath) {
 fn doubt_file(by_path: &mut BTreeMap<RelPath, DirChange>, path: &RelPath) {
     let name = path::file_name(path);
     let change = by_path.entry(path.parent()).or_insert_with(unknown);
-    forget_key(change);
+    if *change == DirChange::Forgotten {
+        *change = unknown();
+    }
     if let DirChange::Known { upserts, removals, .. } = change {
         removals.retain(|removed| **removed != *name);
         let mapping = upserts.iter().find(|record| *record.name == *name);
@@ -47,13 +43,6 @@ fn doubt_file(by_path: &mut BTreeMap<RelPath, DirChange>, path: &RelPath) {
         upserts.retain(|known| *known.name != *name);
         upserts.push(record);
         upserts.sort_by(|one, other| one.name.cmp(&other.name));
-    }
-}
-
-fn forget_key(change: &mut DirChange) {
-    match change {
-        DirChange::Forgotten => *change = unknown(),
-        DirChange::Known { key, .. } => *key = Key::default(),
     }
 }
 

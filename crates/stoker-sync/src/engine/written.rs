@@ -93,11 +93,12 @@ impl<'e> Written<'e> {
             groups: &self.groups,
             header: &header,
             patches: &self.plan.work.patches,
+            last_commit: &view.manifest.header().commit,
             packed: std::mem::take(&mut self.packed),
         };
         let (packed, failed) = application.run(gate).inspect_err(|error| {
             // Once the journal counts there is no way back: the next start finishes it.
-            self.is_open = matches!(error, apply::Error::Gate { .. } | apply::Error::LockLost);
+            self.is_open = error.is_untouched();
         })?;
         self.is_open = false;
         remember(self.engine, packed);
