@@ -8,7 +8,11 @@
 //! engine.settle(scanned)?;                                      // the gateway knows
 //! ```
 
+mod conclude;
+mod course;
 mod planning;
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;
 mod written;

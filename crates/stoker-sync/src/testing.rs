@@ -1,6 +1,8 @@
 #![expect(clippy::disallowed_methods, reason = "tests look at the disk")]
 //! For tests: a scratch directory, a commit in memory, and one run from plan to report.
 
+pub(crate) mod model;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -46,7 +48,9 @@ pub(crate) type Files = BTreeMap<Vec<u8>, (Kind, Vec<u8>)>;
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        // In memory where that is possible: these tests sync thousands of times.
+        let in_memory = tempfile::tempdir_in("/dev/shm");
+        Self(in_memory.or_else(|_| tempfile::tempdir()).unwrap())
     }
 
     pub(crate) fn path(&self, below: impl AsRef<[u8]>) -> PathBuf {
@@ -69,6 +73,11 @@ impl Scratch {
 
     pub(crate) fn exists(&self, below: impl AsRef<[u8]>) -> bool {
         std::fs::symlink_metadata(self.path(below)).is_ok()
+    }
+
+    /// Returns whether a directory is at this path or a file above it.
+    pub(crate) fn is_dir(&self, root: &str, below: &[u8]) -> bool {
+        self.path(root).join(OsStr::from_bytes(below)).is_dir()
     }
 
     pub(crate) fn remove(&self, below: impl AsRef<[u8]>) {

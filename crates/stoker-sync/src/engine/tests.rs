@@ -340,7 +340,14 @@ fn a_mass_deletion_stops_the_run_until_it_is_allowed() {
     let many = |count: usize| {
         let files = (0..count)
             .map(|n| (format!("p/f{n}").into_bytes(), (Kind::File, n.to_string().into_bytes())));
-        Commit::from_files(&files.chain([(b"p/z".to_vec(), (Kind::File, b"z".to_vec())), (b"q".to_vec(), (Kind::File, b"q".to_vec()))]).collect())
+        Commit::from_files(
+            &files
+                .chain([
+                    (b"p/z".to_vec(), (Kind::File, b"z".to_vec())),
+                    (b"q".to_vec(), (Kind::File, b"q".to_vec())),
+                ])
+                .collect(),
+        )
     };
     for (before, after, is_stopped) in
         [(200, 99, true), (200, 101, false), (60, 11, false), (8, 0, false)]

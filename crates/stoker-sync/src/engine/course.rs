@@ -1,0 +1,282 @@
+//! The course of planning: each line of `run` one step, each step in a file of its own.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::Read;
+use std::ops::ControlFlow;
+
+use super::conclude::Conclusion;
+use super::planning::Planning;
+use crate::compose::mount::Mount;
+use crate::compose::{self, Composition, Trust};
+use crate::disk::Nature;
+use crate::drift::{Findings, Inspection};
+use crate::make;
+use crate::manifest::record::FileRecord;
+use crate::manipulate::Workshop;
+use crate::name::RESOURCE_MANIFEST;
+use crate::own::Ownership;
+use crate::path::{self, RelPath};
+use crate::plan::decide::{Decided, Decision, Facts};
+use crate::plan::draft::{Candidate, DirDraft, DirState, Drafting};
+use crate::plan::{Error, Plan};
+use crate::request::Look;
+use crate::source::{ObjectId, Source};
+use crate::survey::{Found, Site, Survey};
+
+/// Planning with the sources of all mappings found.
+pub(super) struct Course<'a> {
+    planning: Planning<'a>,
+    mounts: &'a [Mount],
+    ownership: Ownership<'a>,
+    /// Whether mappings are those of the last sync, so that equal layers are equal content.
+    goes_on: bool,
+}
+
+impl<'a> Course<'a> {
+    pub(super) fn new(planning: Planning<'a>, mounts: &'a [Mount], goes_on: bool) -> Self {
+        let ownership = Ownership::new(planning.request, mounts);
+        Self { planning, mounts, ownership, goes_on }
+    }
+
+    /// Returns whether a run of the same commit would find nothing to do.
+    pub(super) fn is_settled(&self) -> Result<bool, Error> {
+        let stale = make::stale_dirs(&self.planning.view.manifest, &self.workshop());
+        Ok(stale.is_empty() && self.inspect()?.is_clean(&self.ownership))
+    }
+
+    /// Plans.
+    pub(super) fn run(&self, source: &mut dyn Source) -> Result<Plan, Error> {
+        let Planning { view, request, .. } = self.planning;
+        let findings = self.inspect()?;
+        let composition = self.compose(&self.visit(&findings), source)?;
+        let visited = composition.dirs.iter().map(|dir| dir.path.clone()).collect();
+        let Composition { dirs, warnings, .. } = composition;
+        let mut drafts = Drafting {
+            request,
+            manifest: &view.manifest,
+            ownership: &self.ownership,
+            suspects: &findings.suspects,
+        }
+        .run(dirs);
+        make::resolve(&mut drafts, &self.workshop(), source)?;
+        let mut conclusion = Conclusion::new(self.planning, self.mounts, self.goes_on);
+        conclusion.warn(warnings, &visited, &drafts);
+        let mut facts = self.survey(&drafts, findings)?;
+        self.disregard_noise(&drafts, &mut facts, source)?;
+        let decision = Decision {
+            request,
+            mounts: self.mounts,
+            ownership: &self.ownership,
+            last: view.manifest.header(),
+            is_same_profile: self.goes_on,
+        };
+        let mut decided = decision.run(drafts, &facts)?;
+        measure(&mut decided, source)?;
+        Ok(conclusion.plan(decided))
+    }
+
+    fn workshop(&self) -> Workshop<'_> {
+        Workshop { request: self.planning.request, mounts: self.mounts }
+    }
+
+    /// Looks at live files, as far as the request and the circumstances ask for it.
+    fn inspect(&self) -> Result<Findings, Error> {
+        let is_brief = self.planning.request.look == Look::Touched;
+        if is_brief && self.goes_on {
+            return Ok(Findings::default());
+        }
+        let mut findings = self.inspection().run().map_err(|source| Error::Drift { source })?;
+        if is_brief {
+            findings.suspects.clear();
+        }
+        Ok(findings)
+    }
+
+    fn inspection(&self) -> Inspection<'_> {
+        let Planning { view, request, cancel } = self.planning;
+        Inspection {
+            root: &view.root,
+            manifest: &view.manifest,
+            ownership: &self.ownership,
+            look: request.look,
+            cancel,
+        }
+    }
+
+    /// Returns the directories that must be composed though their layers may be as they were.
+    fn visit(&self, findings: &Findings) -> HashSet<RelPath> {
+        let mut visit = HashSet::new();
+        if !self.goes_on {
+            return visit;
+        }
+        let stale = make::stale_dirs(&self.planning.view.manifest, &self.workshop());
+        let suspects = findings.suspects.iter().map(RelPath::parent);
+        for dir in stale.into_iter().chain(suspects) {
+            if visit.insert(dir.clone()) {
+                visit.extend(path::ancestors(&dir).map(RelPath::from_clean));
+            }
+        }
+        visit
+    }
+
+    fn compose(
+        &self,
+        visit: &HashSet<RelPath>,
+        source: &mut dyn Source,
+    ) -> Result<Composition, Error> {
+        let Planning { view, request, cancel } = self.planning;
+        let task = compose::Task {
+            request,
+            mounts: self.mounts,
+            manifest: &view.manifest,
+            trust: if self.goes_on { Trust::EqualLayers } else { Trust::Nothing },
+            visit,
+            longest_path: view.longest_path,
+            cancel,
+        };
+        compose::compose(&task, source).map_err(|source| Error::Compose { source })
+    }
+
+    /// Looks at every place that may change.
+    fn survey(&self, drafts: &[DirDraft], findings: Findings) -> Result<Facts, Error> {
+        let mut survey = Survey::new(&self.planning.view.root);
+        let mut facts = Facts { foreign: findings.foreign, ..Facts::default() };
+        for draft in drafts {
+            self.planning.cancel.check().map_err(Error::Cancelled)?;
+            self.survey_dir(draft, &mut survey, &mut facts)?;
+        }
+        Ok(facts)
+    }
+
+    fn survey_dir(
+        &self,
+        draft: &DirDraft,
+        survey: &mut Survey<'_>,
+        facts: &mut Facts,
+    ) -> Result<(), Error> {
+        let fail = |source| Error::Survey { source };
+        let is_idle = draft.candidates.is_empty();
+        let site = if is_idle { Site::Present } else { survey.site(&draft.path).map_err(fail)? };
+        let mut found = Vec::with_capacity(draft.candidates.len());
+        for file in &draft.candidates {
+            let record = file.record.as_ref().filter(|_| !self.is_doubted(file));
+            let path = draft.path.join(&file.name);
+            found.push(survey.file(&path, record, file.placed).map_err(fail)?);
+        }
+        for file in &draft.dropped {
+            let path = draft.path.join(&file.name);
+            let found = survey.file(&path, Some(file), file.placed).map_err(fail)?;
+            if matches!(found, Found::Other(_) | Found::Odd) {
+                facts.changed_drops.insert(path);
+            }
+        }
+        if self.needs_listing(draft, &site) {
+            facts.foreign.extend(self.foreign_within(&draft.path)?);
+        }
+        facts.sites.push(site);
+        facts.found.push(found);
+        Ok(())
+    }
+
+    /// When contents are compared, a look that fits proves nothing.
+    fn is_doubted(&self, file: &Candidate) -> bool {
+        file.is_suspect && self.planning.request.look == Look::Content
+    }
+
+    /// A directory that comes or goes may hold files that nobody knows, in a run that would not
+    /// look for them elsewhere.
+    fn needs_listing(&self, draft: &DirDraft, site: &Site) -> bool {
+        let is_listed = self.planning.request.look != Look::Touched || !self.goes_on;
+        let comes = draft.last.is_none() && *site == Site::Present && !draft.candidates.is_empty();
+        let goes = draft.state == DirState::Gone;
+        !is_listed && (comes || goes)
+    }
+
+    fn foreign_within(&self, path: &RelPath) -> Result<BTreeMap<RelPath, Nature>, Error> {
+        if !self.ownership.prunes_in(path) {
+            return Ok(BTreeMap::new());
+        }
+        let found = self.inspection().foreign_within(path);
+        Ok(found.map_err(|source| Error::Drift { source })?.foreign)
+    }
+
+    /// Takes a `resource.json` for what it should be if only the gateway has written to it.
+    fn disregard_noise(
+        &self,
+        drafts: &[DirDraft],
+        facts: &mut Facts,
+        source: &mut dyn Source,
+    ) -> Result<(), Error> {
+        let mut doubtful = Vec::new();
+        for (index, draft) in drafts.iter().enumerate() {
+            for (position, file) in draft.candidates.iter().enumerate() {
+                let is_other = matches!(facts.found[index][position], Found::Other(_));
+                if is_other && may_be_noise(file) {
+                    doubtful.push((index, position));
+                }
+            }
+        }
+        let blob = |(index, position): &(usize, usize)| drafts[*index].candidates[*position].blob;
+        let blobs: Vec<ObjectId> = doubtful.iter().map(blob).collect();
+        source.fetch(&blobs).map_err(|source| Error::Fetch { source })?;
+        let workshop = self.workshop();
+        let read = source.read(&blobs, &mut |number, _, content| {
+            let (index, position) = doubtful[number];
+            let draft = &drafts[index];
+            let file = &draft.candidates[position];
+            if self.is_noise(&draft.path, file, (&workshop, content))
+                && let Found::Other(look) = &facts.found[index][position]
+            {
+                facts.found[index][position] = Found::Wanted(*look);
+            }
+            ControlFlow::Continue(())
+        });
+        read.map_err(|source| Error::Fetch { source })
+    }
+
+    fn is_noise(
+        &self,
+        dir: &RelPath,
+        file: &Candidate,
+        (workshop, content): (&Workshop<'_>, &mut dyn Read),
+    ) -> bool {
+        let mut blob = Vec::new();
+        if content.read_to_end(&mut blob).is_err() {
+            return false;
+        }
+        let path = dir.join(&file.name);
+        let wanted = match &file.recipe {
+            Some(recipe) => workshop.make(recipe, &path, &blob).map(|made| made.bytes),
+            None => Ok(blob),
+        };
+        let live = self.planning.view.root.open(dir).and_then(|dir| dir.read(&file.name));
+        let (Ok(wanted), Ok(live)) = (wanted, live) else { return false };
+        stoker_text::json::resource_equivalent(&wanted, &live)
+    }
+}
+
+/// Fetches what will be written, so that sizes are known before the first byte is.
+fn measure(decided: &mut Decided, source: &mut dyn Source) -> Result<(), Error> {
+    decided.work.puts.sort_by(|one, other| {
+        path::parent(&one.path).cmp(path::parent(&other.path)).then(one.path.cmp(&other.path))
+    });
+    let puts = &mut decided.work.puts;
+    let blobs: Vec<ObjectId> = puts.iter().map(|put| put.blob).collect();
+    let sizes = source.fetch(&blobs).map_err(|source| Error::Fetch { source })?;
+    for (put, size) in puts.iter_mut().zip(sizes) {
+        if put.recipe.is_none() {
+            put.size = size;
+        }
+        let change = decided.changes.binary_search_by(|change| change.path.cmp(&put.path));
+        if let Ok(change) = change {
+            decided.changes[change].bytes = put.size;
+        }
+    }
+    Ok(())
+}
+
+/// Only the gateway's own changes to a file that is otherwise as it should be can be noise.
+fn may_be_noise(file: &Candidate) -> bool {
+    let is_same = |record: &FileRecord| record.blob == file.blob && record.placed == file.placed;
+    *file.name == *RESOURCE_MANIFEST && file.record.as_ref().is_none_or(is_same)
+}

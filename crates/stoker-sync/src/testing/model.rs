@@ -1,0 +1,197 @@
+//! The reference: what a run should leave, said path by path, with no thought of speed or disks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Files;
+use crate::name;
+use crate::path::{below, file_name, within};
+use crate::request::{Mapping, Presence, Prune, Request};
+use crate::source::Kind;
+
+type Path = Vec<u8>;
+/// The content of a file, and whether it can be executed.
+type Content = (Vec<u8>, bool);
+
+/// A data directory as people see it, with what the manifest should know.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct World {
+    pub(crate) live: BTreeMap<Path, Content>,
+    /// Which files are ours, and the mapping they came by: its source and destination.
+    pub(crate) ours: BTreeMap<Path, Option<(Path, Path)>>,
+}
+
+/// A run that must not change anything.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refused;
+
+enum Found<'a> {
+    Absent,
+    File(&'a (Kind, Vec<u8>)),
+    Dir(Vec<(&'a [u8], &'a (Kind, Vec<u8>))>),
+}
+
+/// Brings a world to the state of a commit.
+pub(crate) fn sync(world: &World, commit: &Files, request: &Request) -> Result<World, Refused> {
+    let found: Vec<(&Mapping, Found<'_>)> =
+        request.mappings.iter().map(|mapping| (mapping, find(commit, &mapping.source))).collect();
+    let is_missing = |(mapping, found): &(&Mapping, Found<'_>)| {
+        matches!(found, Found::Absent) && mapping.presence == Presence::Required
+    };
+    let is_link = |mapping: &Mapping| {
+        let way = crate::path::ancestors(&mapping.source).chain([mapping.source.as_bytes()]);
+        let kinds = way.filter_map(|path| commit.get(path)).map(|(kind, _)| kind);
+        kinds.into_iter().any(|kind| matches!(kind, Kind::Symlink | Kind::Submodule))
+    };
+    if found.iter().any(is_missing) || request.mappings.iter().any(is_link) {
+        return Err(Refused);
+    }
+    let desired = desired(&found, request);
+    let dropped = |path: &Path| !desired.contains_key(path) && !stays(path, world, &found, request);
+    let dropped: BTreeSet<Path> = world.ours.keys().filter(|path| dropped(path)).cloned().collect();
+    for path in desired.keys() {
+        let in_the_way = |live: &&Path| below(live, path).is_some() || below(path, live).is_some();
+        if world.live.keys().filter(in_the_way).any(|live| !dropped.contains(live)) {
+            return Err(Refused);
+        }
+    }
+    let mut after = World::default();
+    for (path, content) in &world.live {
+        let is_orphan = !world.ours.contains_key(path) && is_pruned(path, &found, request);
+        if !dropped.contains(path) && !is_orphan {
+            after.live.insert(path.clone(), content.clone());
+        }
+    }
+    for (path, owner) in &world.ours {
+        if !desired.contains_key(path) && is_held(path, owner.as_ref(), &found, request) {
+            let still = owner
+                .clone()
+                .filter(|owner| request.mappings.iter().any(|mapping| is_of(mapping, owner)));
+            after.ours.insert(path.clone(), still);
+        }
+    }
+    for (path, (content, mapping)) in desired {
+        let owner = (mapping.source.to_vec(), mapping.destination.to_vec());
+        after.live.insert(path.clone(), content);
+        after.ours.insert(path, Some(owner));
+    }
+    Ok(after)
+}
+
+fn is_of(mapping: &Mapping, (source, destination): &(Path, Path)) -> bool {
+    *mapping.source == **source && *mapping.destination == **destination
+}
+
+fn find<'a>(commit: &'a Files, source: &[u8]) -> Found<'a> {
+    if let Some(file) = commit.get(source) {
+        return Found::File(file);
+    }
+    let inside: Vec<_> =
+        commit.iter().filter_map(|(path, file)| Some((below(path, source)?, file))).collect();
+    if inside.is_empty() && !source.is_empty() { Found::Absent } else { Found::Dir(inside) }
+}
+
+fn join(dir: &[u8], name: &[u8]) -> Path {
+    if dir.is_empty() { name.to_vec() } else { [dir, b"/", name].concat() }
+}
+
+fn destination(mapping: &Mapping, found: &Found<'_>) -> Path {
+    match found {
+        Found::File(_) if mapping.destination.is_root() => file_name(&mapping.source).to_vec(),
+        _ => mapping.destination.to_vec(),
+    }
+}
+
+fn desired<'a>(
+    found: &[(&'a Mapping, Found<'_>)],
+    request: &Request,
+) -> BTreeMap<Path, (Content, &'a Mapping)> {
+    let mut desired: BTreeMap<Path, (Content, &Mapping)> = BTreeMap::new();
+    for (mapping, found) in found {
+        let target = destination(mapping, found);
+        let files: Vec<(Path, Path, &(Kind, Vec<u8>))> = match found {
+            Found::Absent => Vec::new(),
+            Found::File(file) => vec![(target.clone(), file_name(&target).to_vec(), file)],
+            Found::Dir(files) => files
+                .iter()
+                .map(|(name, file)| (join(&target, name), name.to_vec(), *file))
+                .collect(),
+        };
+        for (path, below, (kind, content)) in files {
+            let is_dir_out = |dir: &[u8]| {
+                let inner = super::super::path::below(dir, &target).unwrap_or_default();
+                name::keeper(dir).is_some()
+                    || request.excludes.excludes_all_below(dir)
+                    || (!inner.is_empty() && request.excludes.excludes_all_below(inner))
+            };
+            // A directory covers a file of an earlier mapping even if nothing in it counts.
+            for dir in crate::path::ancestors(&path).filter(|dir| !dir.is_empty()) {
+                if is_dir_out(dir) {
+                    break;
+                }
+                desired.remove(dir);
+            }
+            let is_out = name::keeper(&path).is_some()
+                || request.excludes.excludes(&path)
+                || request.excludes.excludes(&below);
+            let is_file = matches!(kind, Kind::File | Kind::Executable);
+            if is_file && !is_out {
+                desired.retain(|other, _| crate::path::below(other, &path).is_none());
+                let content = (content.clone(), *kind == Kind::Executable);
+                desired.insert(path, (content, mapping));
+            }
+        }
+    }
+    desired
+}
+
+fn is_excluded(path: &[u8], found: &[(&Mapping, Found<'_>)], request: &Request) -> bool {
+    let by_mapping = |(mapping, found): &(&Mapping, Found<'_>)| {
+        let target = destination(mapping, found);
+        match found {
+            Found::Absent => false,
+            Found::File(_) => target == path && request.excludes.excludes(file_name(path)),
+            Found::Dir(_) => {
+                below(path, &target).is_some_and(|below| request.excludes.excludes(below))
+            }
+        }
+    };
+    request.excludes.excludes(path) || found.iter().any(by_mapping)
+}
+
+fn is_held(
+    path: &[u8],
+    owner: Option<&(Path, Path)>,
+    found: &[(&Mapping, Found<'_>)],
+    request: &Request,
+) -> bool {
+    let is_frozen = |(mapping, found): &(&Mapping, Found<'_>)| {
+        let is_there = !mapping.destination.is_root() && within(path, &mapping.destination);
+        matches!(found, Found::Absent)
+            && (is_there || owner.is_some_and(|owner| is_of(mapping, owner)))
+    };
+    name::keeper(path).is_none()
+        && !is_excluded(path, found, request)
+        && found.iter().any(is_frozen)
+}
+
+/// Returns whether a file of ours stays though the commit does not hold it.
+fn stays(path: &[u8], world: &World, found: &[(&Mapping, Found<'_>)], request: &Request) -> bool {
+    let owner = world.ours.get(path).and_then(Option::as_ref);
+    name::keeper(path).is_some()
+        || is_excluded(path, found, request)
+        || is_held(path, owner, found, request)
+}
+
+/// Returns whether a foreign file at this path goes.
+fn is_pruned(path: &[u8], found: &[(&Mapping, Found<'_>)], request: &Request) -> bool {
+    let claims = found.iter().filter(|(mapping, found)| {
+        matches!(found, Found::Dir(_)) && below(path, &mapping.destination).is_some()
+    });
+    let innermost = claims.clone().map(|(mapping, _)| mapping.destination.len()).max();
+    let mut deciding = claims.filter(|(mapping, _)| Some(mapping.destination.len()) == innermost);
+    innermost.is_some_and(|length| length > 0)
+        && deciding.all(|(mapping, _)| mapping.prune == Prune::Foreign)
+        && name::keeper(path).is_none()
+        && !is_excluded(path, found, request)
+        && !is_held(path, None, found, request)
+}
