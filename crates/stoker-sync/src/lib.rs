@@ -30,6 +30,7 @@ mod survey;
 #[cfg(test)]
 mod testing;
 pub mod warning;
+mod workdir;
 pub mod write;
 
 pub use apply::{Gate, OpenGate};
@@ -40,3 +41,4 @@ pub use path::RelPath;
 pub use plan::Plan;
 pub use report::Report;
 pub use request::Request;
+pub use workdir::WorkDir;

@@ -121,6 +121,12 @@ impl Dir {
         Ok(entries)
     }
 
+    /// Returns where a link points, as it is written.
+    pub(crate) fn read_link(&self, name: &[u8]) -> Result<Vec<u8>> {
+        let target = self.at(name, "read the link", fs::readlinkat(&self.fd, name, Vec::new()))?;
+        Ok(target.into_bytes())
+    }
+
     /// Returns how many bytes are free for us on this directory's volume.
     pub(crate) fn free_bytes(&self) -> Result<u64> {
         let volume = self.at(b"", "ask for the free space of", fs::fstatvfs(&self.fd))?;

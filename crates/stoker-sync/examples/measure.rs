@@ -1,0 +1,109 @@
+#![expect(clippy::disallowed_methods, reason = "a measurement makes files and reads the clock")]
+#![expect(clippy::print_stdout, reason = "a measurement prints")]
+#![expect(clippy::unwrap_used, reason = "a measurement that fails is no measurement")]
+//! Times of the engine alone, from a working directory in memory: first sync, one changed file,
+//! 500 changed files, nothing changed, drift by stat and by content.
+//!
+//! `cargo run --release -p stoker-sync --example measure -- DIR [FILES] [DIRECTORIES]`
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use stoker_sync::request::{Deletion, Look, Mapping};
+use stoker_sync::{Cancel, Engine, Missing, OpenGate, Options, RelPath, Request, WorkDir};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let scratch = arguments.next().unwrap_or_else(|| "/dev/shm/stoker-measure".into());
+    let files = arguments.next().map_or(50_000, |files| files.parse().unwrap());
+    let dirs = arguments.next().map_or(20, |dirs| dirs.parse().unwrap());
+    let scratch = Path::new(&scratch);
+    let work = scratch.join("work");
+    for file in 0..files {
+        write(&work, file, dirs, 0);
+    }
+    let mut bench = Bench::new(scratch);
+    bench.run("first sync", Look::Touched);
+    bench.run("nothing, no drift check", Look::Touched);
+    bench.run("drift by stat", Look::Stat);
+    bench.run("drift by content", Look::Content);
+    for round in 1..=3 {
+        write(&work, files / 2, dirs, round);
+        bench.run("1 changed", Look::Touched);
+    }
+    for file in 0..500.min(files) {
+        write(&work, file * files / 500.min(files), dirs, 4);
+    }
+    bench.run("500 changed", Look::Touched);
+    bench.reopen();
+    std::fs::remove_dir_all(scratch).unwrap();
+}
+
+fn write(work: &Path, file: usize, dirs: usize, round: usize) {
+    let dir = work.join(format!("p/d{}", file % dirs));
+    std::fs::create_dir_all(&dir).unwrap();
+    let line = format!("file {file} round {round}\n");
+    std::fs::write(dir.join(format!("view-{file}.json")), line.repeat(4096 / line.len())).unwrap();
+}
+
+/// The time that this thread was running: on a busy machine the wall clock tells little.
+fn cpu_time() -> Duration {
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let nanoseconds = schedstat.split(' ').next().unwrap().parse().unwrap();
+    Duration::from_nanos(nanoseconds)
+}
+
+struct Bench {
+    options: Options,
+    source: WorkDir,
+}
+
+impl Bench {
+    fn new(scratch: &Path) -> Self {
+        let options = Options {
+            data: scratch.join("data"),
+            missing: Missing::Create,
+            lock_timeout: Duration::ZERO,
+        };
+        let source = WorkDir::open(&scratch.join("work"), Vec::new()).unwrap();
+        Self { options, source }
+    }
+
+    fn run(&mut self, what: &str, look: Look) {
+        let cancel = Cancel::default();
+        let commit = self.source.scan().unwrap().to_string();
+        let part = |path| RelPath::parse(path).unwrap();
+        let mapping = Mapping::new(part("p"), part("projects"));
+        let mut request = Request::new(commit, vec![mapping]);
+        request.look = look;
+        request.deletion = Deletion::Unlimited;
+        let cpu = cpu_time();
+        let begin = Instant::now();
+        let mut engine = Engine::open(&self.options, &cancel).unwrap();
+        let opened = begin.elapsed();
+        let plan = engine.plan(&mut self.source, &request, &cancel).unwrap();
+        let planned = begin.elapsed();
+        let written = engine.write(plan, &mut self.source, &request, &cancel).unwrap();
+        let report = written.apply(&mut OpenGate).unwrap();
+        let total = begin.elapsed();
+        println!(
+            "{what:24} cpu {:>9.3?}  total {:>9.3?}  open {:>9.3?}  plan {:>9.3?}  write {:>9.3?}  apply {:>9.3?}  \
+             ({} changed, {} same)",
+            cpu_time().checked_sub(cpu).unwrap(),
+            total,
+            opened,
+            planned.checked_sub(opened).unwrap(),
+            report.durations.write,
+            report.durations.apply,
+            report.added.count + report.modified.count,
+            report.unchanged,
+        );
+    }
+
+    fn reopen(&mut self) {
+        let state = std::fs::read_dir(self.options.data.join(".stoker")).unwrap();
+        for entry in state.map(|entry| entry.unwrap()) {
+            println!("{:?} {} bytes", entry.file_name(), entry.metadata().unwrap().len());
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! A working directory as a source: what is saved counts, committed or not.
+//!
+//! Ids are git's own, so a directory that was checked out and not touched has the ids of its commit.
+//! Links are entries and never followed; `.git` is skipped wherever it is. Files whose look did not
+//! change since the last scan are not read again.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use sha1::{Digest, Sha1};
+
+use crate::disk::{Dir, DiskError, Look, Nature};
+use crate::drift;
+use crate::hash::BlobHash;
+use crate::manifest::record::Stat;
+use crate::path::{self, RelPath};
+use crate::source::{Entry, Error, Kind, ObjectId, Sink, Source};
+
+/// A directory that people edit.
+#[derive(Debug)]
+pub struct WorkDir {
+    root: Dir,
+    /// Only what lies within one of these is looked at.
+    parts: Vec<RelPath>,
+    /// What files had which ids, by their look.
+    known: HashMap<RelPath, (Stat, ObjectId)>,
+    trees: HashMap<ObjectId, Vec<Entry>>,
+    blobs: HashMap<ObjectId, Blob>,
+    scanned: Option<ObjectId>,
+}
+
+/// Where the bytes of a blob are.
+#[derive(Debug, Clone)]
+struct Blob {
+    path: RelPath,
+    size: u64,
+    kind: Kind,
+}
+
+impl WorkDir {
+    /// Opens a directory, of which only these parts matter.
+    pub fn open(path: &Path, parts: Vec<RelPath>) -> Result<Self, DiskError> {
+        let root = Dir::open_root(path)?;
+        let (known, trees, blobs) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Ok(Self { root, parts, known, trees, blobs, scanned: None })
+    }
+
+    /// Looks at everything again and returns the id of the whole. Until the next scan the source
+    /// serves what was found, so that a plan and its writes speak of one state.
+    pub fn scan(&mut self) -> Result<ObjectId, DiskError> {
+        self.trees.clear();
+        self.blobs.clear();
+        let mut scan = Scan { dir: self, known: HashMap::new() };
+        let root = scan.dir.root.open(b"")?;
+        let id = scan.tree(&root)?.unwrap_or(ObjectId::EMPTY_TREE);
+        let known = scan.known;
+        self.known = known;
+        self.trees.entry(id).or_default();
+        self.scanned = Some(id);
+        Ok(id)
+    }
+
+    fn matters(&self, path: &[u8]) -> bool {
+        let overlaps = |part: &RelPath| path::within(path, part) || path::within(part, path);
+        self.parts.is_empty() || self.parts.iter().any(overlaps)
+    }
+
+    fn blob(&self, id: ObjectId) -> Result<&Blob, Error> {
+        self.blobs.get(&id).ok_or(Error::Missing { id })
+    }
+}
+
+/// One look at everything.
+struct Scan<'a> {
+    dir: &'a mut WorkDir,
+    known: HashMap<RelPath, (Stat, ObjectId)>,
+}
+
+impl Scan<'_> {
+    /// Returns the id of a directory; an empty one is none, as in git.
+    fn tree(&mut self, dir: &Dir) -> Result<Option<ObjectId>, DiskError> {
+        let mut entries = Vec::new();
+        for entry in dir.list()? {
+            let path = dir.path().join(&entry.name);
+            if *entry.name == *b".git" || !self.dir.matters(&path) {
+                continue;
+            }
+            // What vanishes while we look was not there.
+            let found = match entry.nature {
+                Nature::Dir => match dir.open(&entry.name) {
+                    Ok(child) => self.tree(&child)?.map(|id| (Kind::Dir, id)),
+                    Err(error) if error.is_absence() => None,
+                    Err(error) => return Err(error),
+                },
+                Nature::File => self.file(dir, &entry.name, path)?,
+                Nature::Link => self.link(dir, &entry.name, path)?,
+                Nature::Special => None,
+            };
+            entries.extend(found.map(|(kind, id)| Entry { name: entry.name, kind, id }));
+        }
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        let id = tree_id(&mut entries);
+        self.dir.trees.insert(id, entries);
+        Ok(Some(id))
+    }
+
+    fn file(
+        &mut self,
+        dir: &Dir,
+        name: &[u8],
+        path: RelPath,
+    ) -> Result<Option<(Kind, ObjectId)>, DiskError> {
+        let Some(look) = dir.look(name)? else { return Ok(None) };
+        let id = match self.dir.known.get(&path) {
+            Some((stat, id)) if *stat == look.stat => *id,
+            _ => match drift::content_id(dir, name) {
+                Err(error) if error.is_absence() => return Ok(None),
+                id => id?,
+            },
+        };
+        let kind = kind_of(&look);
+        self.known.insert(path.clone(), (look.stat, id));
+        self.dir.blobs.insert(id, Blob { path, size: look.stat.size, kind });
+        Ok(Some((kind, id)))
+    }
+
+    fn link(
+        &mut self,
+        dir: &Dir,
+        name: &[u8],
+        path: RelPath,
+    ) -> Result<Option<(Kind, ObjectId)>, DiskError> {
+        let target = dir.read_link(name)?;
+        let id = BlobHash::of(&target);
+        let blob = Blob { path, size: target.len() as u64, kind: Kind::Symlink };
+        self.dir.blobs.insert(id, blob);
+        Ok(Some((Kind::Symlink, id)))
+    }
+}
+
+fn kind_of(look: &Look) -> Kind {
+    if look.is_executable() { Kind::Executable } else { Kind::File }
+}
+
+/// Returns git's id of a tree, with its entries in git's order.
+fn tree_id(entries: &mut [Entry]) -> ObjectId {
+    let key = |entry: &Entry| {
+        let slash: &[u8] = if entry.kind == Kind::Dir { b"/" } else { b"" };
+        [&entry.name, slash].concat()
+    };
+    entries.sort_by_cached_key(key);
+    let mut bytes = Vec::new();
+    for Entry { name, kind, id: ObjectId(id) } in entries.iter() {
+        let mode = match kind {
+            Kind::Dir => "40000",
+            Kind::File => "100644",
+            Kind::Executable => "100755",
+            Kind::Symlink => "120000",
+            Kind::Submodule => "160000",
+        };
+        bytes.extend_from_slice(mode.as_bytes());
+        bytes.push(b' ');
+        bytes.extend_from_slice(name);
+        bytes.push(0);
+        bytes.extend_from_slice(id);
+    }
+    let hash = Sha1::new_with_prefix(format!("tree {}\0", bytes.len()));
+    ObjectId(hash.chain_update(&bytes).finalize().into())
+}
+
+fn failed(source: DiskError) -> Error {
+    Error::Failed { source: Box::new(source) }
+}
+
+impl Source for WorkDir {
+    fn root(&mut self) -> Result<ObjectId, Error> {
+        match self.scanned {
+            Some(id) => Ok(id),
+            None => self.scan().map_err(failed),
+        }
+    }
+
+    fn list(&mut self, trees: &[ObjectId]) -> Result<Vec<Vec<Entry>>, Error> {
+        let list = |id: &ObjectId| self.trees.get(id).cloned().ok_or(Error::Missing { id: *id });
+        trees.iter().map(list).collect()
+    }
+
+    fn fetch(&mut self, blobs: &[ObjectId]) -> Result<Vec<u64>, Error> {
+        blobs.iter().map(|id| self.blob(*id).map(|blob| blob.size)).collect()
+    }
+
+    fn read(&mut self, blobs: &[ObjectId], sink: &mut Sink<'_>) -> Result<(), Error> {
+        for (index, id) in blobs.iter().enumerate() {
+            let Blob { path, size, kind } = self.blob(*id)?;
+            let dir = self.root.open(path::parent(path)).map_err(failed)?;
+            let name = path::file_name(path);
+            let flow = if *kind == Kind::Symlink {
+                let target = dir.read_link(name).map_err(failed)?;
+                sink(index, *size, &mut target.as_slice())
+            } else {
+                sink(index, *size, &mut dir.open_file(name).map_err(failed)?)
+            };
+            if flow == ControlFlow::Break(()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
