@@ -83,7 +83,7 @@ impl Bench {
         let opened = begin.elapsed();
         let plan = engine.plan(&mut self.source, &request, &cancel).unwrap();
         let planned = begin.elapsed();
-        let written = engine.write(plan, &mut self.source, &request, &cancel).unwrap();
+        let written = engine.write(plan, &mut self.source, &cancel).unwrap();
         let report = written.apply(&mut OpenGate).unwrap();
         let total = begin.elapsed();
         println!(
@@ -103,7 +103,7 @@ impl Bench {
     fn reopen(&mut self) {
         let state = std::fs::read_dir(self.options.data.join(".stoker")).unwrap();
         for entry in state.map(|entry| entry.unwrap()) {
-            println!("{:?} {} bytes", entry.file_name(), entry.metadata().unwrap().len());
+            println!("{} {} bytes", entry.file_name().display(), entry.metadata().unwrap().len());
         }
     }
 }

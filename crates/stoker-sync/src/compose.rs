@@ -12,7 +12,7 @@ mod tests;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use merge::Merge;
+use merge::{Merge, Merged};
 use mount::{Content, Mount, MountTree};
 
 use crate::cancel::{Cancel, Cancelled};
@@ -68,9 +68,25 @@ pub(crate) struct Task<'a> {
     pub(crate) trust: Trust,
     /// Directories to look at in any case, all those above them included.
     pub(crate) visit: &'a HashSet<RelPath>,
-    /// The longest path that the volume takes.
-    pub(crate) longest_path: usize,
+    pub(crate) volume: Volume,
     pub(crate) cancel: &'a Cancel,
+}
+
+/// What the data volume can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Volume {
+    /// The longest path, below the data root.
+    pub(crate) longest_path: usize,
+    pub(crate) case: Case,
+}
+
+/// Whether names that differ in case only are two names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Case {
+    /// They are.
+    Matters,
+    /// They are one.
+    Ignored,
 }
 
 /// Whether directories of the last sync may be taken as they were.
@@ -131,6 +147,14 @@ pub enum Error {
         /// The first of them, with the reasons.
         refused: Vec<(RelPath, NameFault)>,
     },
+    /// Two names that this volume takes for one.
+    #[error("{path:?} and {twin:?} are one name on this volume, which ignores case")]
+    CaseTwins {
+        /// One of them.
+        path: RelPath,
+        /// The other.
+        twin: RelPath,
+    },
     /// More mappings than there are numbers for them.
     #[error("there are more than 65,535 mappings")]
     TooManyMappings,
@@ -176,10 +200,10 @@ pub(crate) fn compose(task: &Task<'_>, source: &mut dyn Source) -> Result<Compos
     let mut level = vec![Node::root(&tree)];
     while !level.is_empty() {
         task.cancel.check().map_err(Error::Cancelled)?;
-        let mut listings = list(&level, source)?;
+        let listings = list(&level, source)?;
         let mut next = Vec::new();
         for node in level {
-            composition.visit(task, node, &mut listings, &mut next)?;
+            next.extend(composition.visit(task, node, &listings)?);
         }
         level = next;
     }
@@ -223,23 +247,22 @@ impl Composition {
         &mut self,
         task: &Task<'_>,
         node: Node<'m>,
-        listings: &mut HashMap<ObjectId, Vec<Entry>>,
-        next: &mut Vec<Node<'m>>,
-    ) -> Result<(), Error> {
+        listings: &HashMap<ObjectId, Vec<Entry>>,
+    ) -> Result<Vec<Node<'m>>, Error> {
         let merged = Merge::new(task, &node).run(listings, self);
+        if task.volume.case == Case::Ignored {
+            check_twins(&node.path, &merged)?;
+        }
         let children = merged.dirs.iter().map(|(name, _)| name.clone()).collect();
         self.files += merged.files.len();
         if self.files > MOST_FILES {
             return Err(Error::TooManyFiles);
         }
-        for (_, child) in merged.dirs {
-            if !is_settled(task, &child) {
-                next.push(child);
-            }
-        }
+        let below = merged.dirs.into_iter().map(|(_, child)| child);
+        let next = below.filter(|child| !is_settled(task, child)).collect();
         let key = Key(node.layers);
         self.dirs.push(Composed { path: node.path, key, files: merged.files, children });
-        Ok(())
+        Ok(next)
     }
 
     fn refuse(&mut self, path: RelPath, fault: NameFault) {
@@ -247,6 +270,20 @@ impl Composition {
             self.refused.push((path, fault));
         }
     }
+}
+
+/// Refuses names that would fall together on a volume that ignores case.
+fn check_twins(dir: &RelPath, merged: &Merged<'_>) -> Result<(), Error> {
+    let files = merged.files.iter().map(|file| &file.name);
+    let dirs = merged.dirs.iter().map(|(name, _)| name);
+    let mut seen: HashMap<String, &[u8]> = HashMap::new();
+    for name in files.chain(dirs) {
+        let folded = String::from_utf8_lossy(name).to_lowercase();
+        if let Some(twin) = seen.insert(folded, name) {
+            return Err(Error::CaseTwins { path: dir.join(name), twin: dir.join(twin) });
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether the directory and all below it are as the last sync left them.

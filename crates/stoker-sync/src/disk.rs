@@ -206,8 +206,8 @@ impl Dir {
 
     /// Makes a directory and opens it; its mode does not depend on the umask.
     pub(crate) fn make_dir(&self, name: &[u8], mode: u32) -> Result<Self> {
-        let made = fault::step("mkdir").and_then(|()| fs::mkdirat(&self.fd, name, mode.into()));
-        self.at(name, "make the directory", made)?;
+        let done = fault::step("mkdir").and_then(|()| fs::mkdirat(&self.fd, name, mode.into()));
+        self.at(name, "make the directory", done)?;
         let dir = self.open(name)?;
         let chmod = dir.correct_mode(mode);
         self.at(name, "set the mode of", chmod)?;
@@ -219,7 +219,7 @@ impl Dir {
         match self.open(name) {
             Err(error) if error.is(Errno::NOENT) => match self.make_dir(name, mode) {
                 Err(error) if error.is(Errno::EXIST) => self.open(name),
-                made => made,
+                done => done,
             },
             opened => opened,
         }
@@ -261,6 +261,24 @@ impl Dir {
             "read",
             read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)),
         )
+    }
+
+    /// Copies the bytes of a file into an open file of another directory.
+    pub(crate) fn copy(
+        &self,
+        name: &[u8],
+        to: &Self,
+        (new, copy): (&[u8], &mut File),
+    ) -> Result<()> {
+        let mut file = self.open_file(name)?;
+        let mut buffer = vec![0; 128 * 1024];
+        loop {
+            let read = self.checked_read(name, file.read(&mut buffer))?;
+            if read == 0 {
+                return Ok(());
+            }
+            to.write(new, copy, &buffer[..read])?;
+        }
     }
 
     /// Sets the permissions of a regular file.

@@ -18,8 +18,8 @@ use crate::path::RelPath;
 use crate::request::Look;
 use crate::source::ObjectId;
 
-/// Directories per thread below which a second thread costs more than it brings.
-const WORTH_A_THREAD: usize = 64;
+/// Files below which a second thread costs more than it brings.
+const WORTH_A_THREAD: u64 = 4_000;
 /// How many threads look at files.
 const THREADS: usize = 2;
 
@@ -69,10 +69,10 @@ impl Inspection<'_> {
         let mut dirs: BTreeSet<&[u8]> = self.manifest.dirs_within(b"").collect();
         dirs.extend(self.ownership.pruned_roots());
         let dirs: Vec<&[u8]> = dirs.into_iter().collect();
-        if dirs.len() < WORTH_A_THREAD {
+        if self.manifest.header().files < WORTH_A_THREAD {
             return self.look_at_all(&dirs);
         }
-        let share = dirs.len().div_ceil(THREADS);
+        let share = dirs.len().div_ceil(THREADS).max(1);
         thread::scope(|scope| {
             let parts = dirs.chunks(share).map(|part| scope.spawn(|| self.look_at_all(part)));
             let parts: Vec<_> = parts.collect();
@@ -126,19 +126,14 @@ impl Inspection<'_> {
                 _ => record.file(&entry.name).is_some(),
             };
             if !is_known {
-                self.add_foreign(dir, path, &entry, out)?;
+                self.add_foreign(dir, &entry, out)?;
             }
         }
         Ok(())
     }
 
-    fn add_foreign(
-        &self,
-        parent: &Dir,
-        path: RelPath,
-        entry: &Entry,
-        out: &mut Findings,
-    ) -> Result<(), Error> {
+    fn add_foreign(&self, parent: &Dir, entry: &Entry, out: &mut Findings) -> Result<(), Error> {
+        let path = parent.path().join(&entry.name);
         if entry.nature != Nature::Dir {
             out.foreign.insert(path, entry.nature);
             return Ok(());

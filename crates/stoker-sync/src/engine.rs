@@ -3,7 +3,7 @@
 //! ```text
 //! let mut engine = Engine::open(&options, &cancel)?;            // lock, and finish what was killed
 //! let plan = engine.plan(&mut source, &request, &cancel)?;      // a dry run ends here
-//! let written = engine.write(plan, &mut source, &request, &cancel)?;  // durable, not yet visible
+//! let written = engine.write(plan, &mut source, &cancel)?;      // durable, not yet visible
 //! let report = written.apply(&mut gate)?;                       // renames, deletes, manifest
 //! engine.settle(scanned)?;                                      // the gateway knows
 //! ```
@@ -23,6 +23,7 @@ use std::time::Duration;
 pub use written::Written;
 
 use crate::cancel::Cancel;
+use crate::compose::{Case, Volume};
 use crate::disk::{Dir, DiskError};
 use crate::lock::{self, Lock};
 use crate::manifest::Manifest;
@@ -67,7 +68,7 @@ pub struct View {
     manifest: Manifest,
     /// What opening brought to light; every plan repeats it.
     notices: Vec<Warning>,
-    longest_path: usize,
+    volume: Volume,
 }
 
 /// A data directory, locked for this run.
@@ -116,8 +117,8 @@ impl View {
             Some(Loaded::Corrupt) => (Manifest::absent(), vec![recover::corrupt()]),
             Some(Loaded::Absent) | None => (Manifest::absent(), Vec::new()),
         };
-        let longest_path = longest_path(data);
-        Ok(Self { root, state, manifest, notices, longest_path })
+        let volume = volume(&root, data).map_err(disk)?;
+        Ok(Self { root, state, manifest, notices, volume })
     }
 
     /// Plans what would bring the data directory to the state of the source. Writes nothing.
@@ -164,9 +165,9 @@ impl Engine {
         let Recovered { manifest, warnings: notices } =
             recovered.map_err(|source| OpenError::Recover { source })?;
         lock.clean(&state).map_err(disk)?;
-        let longest_path = longest_path(&options.data);
+        let volume = volume(&root, &options.data).map_err(disk)?;
         let own = root.open(STATE_DIR.as_bytes()).map_err(disk)?;
-        let view = View { root, state: Some(own), manifest, notices, longest_path };
+        let view = View { root, state: Some(own), manifest, notices, volume };
         Ok(Self { view, state, lock })
     }
 
@@ -185,10 +186,9 @@ impl Engine {
         &mut self,
         plan: Plan,
         source: &mut dyn Source,
-        request: &Request,
         cancel: &Cancel,
     ) -> Result<Written<'_>, write::Error> {
-        Written::write(self, plan, (source, request), cancel)
+        Written::write(self, plan, source, cancel)
     }
 
     /// Remembers that the gateway has scanned these halves.
@@ -217,7 +217,12 @@ fn parse_settled(bytes: &[u8], generation: u64) -> Option<Halves> {
     bits.parse().ok().filter(|_| is_current).map(Halves::from_bits)
 }
 
-/// The gateway names files by their whole path, and Linux takes 4,095 bytes of one.
-fn longest_path(data: &std::path::Path) -> usize {
-    4_095 - (data.as_os_str().len() + 1).min(2_048)
+/// Finds out what the volume can hold, without writing to it.
+fn volume(root: &Dir, data: &std::path::Path) -> Result<Volume, DiskError> {
+    let own = root.look(STATE_DIR.as_bytes())?.map(|look| look.stat.inode);
+    let loud = root.look(STATE_DIR.to_ascii_uppercase().as_bytes())?.map(|look| look.stat.inode);
+    let case = if own.is_some() && own == loud { Case::Ignored } else { Case::Matters };
+    // The gateway names files by their whole path, and Linux takes 4,095 bytes of one.
+    let longest_path = 4_095 - (data.as_os_str().len() + 1).min(2_048);
+    Ok(Volume { longest_path, case })
 }

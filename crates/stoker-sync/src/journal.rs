@@ -7,6 +7,7 @@
 //! payload (R26). Every step can be repeated after it was done: that is how a killed run is finished.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use crate::manifest::codec::{Reader, Writer};
 use crate::name::RESOURCE_MANIFEST;
@@ -52,14 +53,15 @@ pub(crate) fn graft_of(grafts: &[RelPath], path: &[u8]) -> Option<usize> {
 /// Orders the steps of a plan.
 pub(crate) fn steps(work: &Work) -> Vec<Group> {
     let mut groups: BTreeMap<RelPath, Parts> = BTreeMap::new();
-    let mut deletes: BTreeSet<&RelPath> = work.deletes.iter().collect();
+    let mut deletes: BTreeSet<RelPath> = work.deletes.clone();
     for path in &work.clears {
-        let inside: Vec<_> =
-            deletes.iter().copied().filter(|file| path::within(file, path)).collect();
+        let (from, to) = (path.join(b""), [path, &b"0"[..]].concat());
+        let below = (Bound::Excluded(&*from), Bound::Excluded(&*to));
+        let inside: Vec<RelPath> = deletes.range::<[u8], _>(below).cloned().collect();
         let first = &mut groups.entry(path.parent()).or_default().first;
-        for file in inside {
-            deletes.remove(file);
-            first.push(Step::Delete { path: file.clone() });
+        for path in inside.into_iter().filter(|file| path::within(file, path)) {
+            deletes.remove(&path);
+            first.push(Step::Delete { path });
         }
         first.push(Step::Clear { path: path.clone() });
     }
@@ -81,7 +83,7 @@ pub(crate) fn steps(work: &Work) -> Vec<Group> {
         groups.entry(path.parent()).or_default().add(path, step);
     }
     for path in deletes {
-        groups.entry(path.parent()).or_default().delete(path);
+        groups.entry(path.parent()).or_default().delete(&path);
     }
     let mut ordered: Vec<Group> = groups.into_values().map(Parts::ordered).collect();
     ordered.extend(work.empties.iter().map(|path| vec![Step::RemoveDir { path: path.clone() }]));
@@ -161,7 +163,9 @@ pub(crate) fn pack(groups: &[Group]) -> Vec<u8> {
     writer.number(groups.len() as u64);
     for group in groups {
         writer.number(group.len() as u64);
-        group.iter().for_each(|step| step.pack(&mut writer));
+        for step in group {
+            step.pack(&mut writer);
+        }
     }
     writer.0
 }

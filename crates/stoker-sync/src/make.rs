@@ -50,6 +50,13 @@ fn unsigned(recipe: Option<Recipe>, mapping: u16) -> Recipe {
     recipe
 }
 
+/// Whether a candidate has to be made to know what it will be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Making,
+    Nothing,
+}
+
 /// A file to be made: its draft, its place among the candidates, and its blob.
 struct Job {
     draft: usize,
@@ -67,7 +74,10 @@ pub(crate) fn resolve(
     for (index, draft) in drafts.iter_mut().enumerate() {
         for (position, file) in draft.candidates.iter_mut().enumerate() {
             let recipe = workshop.recipe(file.mapping, &draft.path.join(&file.name));
-            prepare(file, recipe, workshop, &mut jobs, (index, position));
+            let need = recipe.map(|recipe| prepare(file, recipe, workshop));
+            if need == Some(Need::Making) {
+                jobs.push(Job { draft: index, candidate: position, blob: file.blob });
+            }
         }
     }
     run(drafts, &jobs, workshop, source)?;
@@ -76,8 +86,9 @@ pub(crate) fn resolve(
         if let Some(position) = signed_resource(draft) {
             let file = &mut draft.candidates[position];
             let recipe = workshop.recipe(file.mapping, &draft.path.join(&file.name));
-            let recipe = unsigned(recipe, file.mapping);
-            prepare(file, Some(recipe), workshop, &mut jobs, (index, position));
+            if prepare(file, unsigned(recipe, file.mapping), workshop) == Need::Making {
+                jobs.push(Job { draft: index, candidate: position, blob: file.blob });
+            }
         }
     }
     run(drafts, &jobs, workshop, source)?;
@@ -86,28 +97,22 @@ pub(crate) fn resolve(
 }
 
 /// Gives a candidate its recipe; what the last sync made from the same is known, the rest is a job.
-fn prepare(
-    file: &mut Candidate,
-    recipe: Option<Recipe>,
-    workshop: &Workshop<'_>,
-    jobs: &mut Vec<Job>,
-    (draft, candidate): (usize, usize),
-) {
-    let Some(recipe) = recipe else { return };
+fn prepare(file: &mut Candidate, recipe: Recipe, workshop: &Workshop<'_>) -> Need {
     let made = file.record.as_ref().filter(|record| {
         record.blob == file.blob
             && record.is_manipulated()
             && workshop.inputs(&recipe, record.inputs.uses) == record.inputs
     });
-    match made {
-        Some(record) => {
-            file.placed = record.placed;
-            file.inputs = record.inputs;
-            file.made_size = Some(record.stat.size);
-        }
-        None => jobs.push(Job { draft, candidate, blob: file.blob }),
-    }
+    let need = if let Some(record) = made {
+        file.placed = record.placed;
+        file.inputs = record.inputs;
+        file.made_size = Some(record.stat.size);
+        Need::Nothing
+    } else {
+        Need::Making
+    };
     file.recipe = Some(recipe);
+    need
 }
 
 /// Reads the blobs of all jobs in one go and makes them.

@@ -14,7 +14,7 @@ pub(crate) mod segment;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use header::Header;
 use record::{DirChange, DirPatch, FileRecord, Key};
@@ -83,7 +83,7 @@ impl Manifest {
     /// Returns what the directory was composed from.
     pub(crate) fn key(&self, directory: &[u8]) -> Option<Key> {
         let mut reader = self.segments.iter().rev().find_map(|segment| segment.find(directory))?;
-        DirPatch::unpack_key(&mut reader).flatten()
+        DirPatch::unpack_key(&mut reader)
     }
 
     /// Returns the files of one directory.
@@ -101,15 +101,17 @@ impl Manifest {
 
     /// Returns the names of the known directories directly below this one, sorted.
     pub(crate) fn children(&self, directory: &[u8]) -> Vec<Box<[u8]>> {
-        let mut names = BTreeMap::new();
+        let mut names: BTreeSet<Box<[u8]>> = BTreeSet::new();
         for segment in &self.segments {
             for_each_child(segment, directory, |name| {
-                names.entry(Box::from(name)).or_insert(());
+                if !names.contains(name) {
+                    names.insert(name.into());
+                }
             });
         }
         let base = RelPath::from_clean(directory);
-        let is_known = |name: &[u8]| self.any_within(&base.join(name));
-        names.into_keys().filter(|name: &Box<[u8]>| is_known(name)).collect()
+        names.retain(|name| self.any_within(&base.join(name)));
+        names.into_iter().collect()
     }
 
     /// Returns whether the directory, or one below it, is known and not forgotten.

@@ -90,8 +90,15 @@ impl RelPath {
     }
 
     /// Returns the directory that holds this path; the root's parent is the root.
+    #[must_use]
     pub fn parent(&self) -> Self {
         Self(parent(&self.0).to_vec())
+    }
+}
+
+impl std::borrow::Borrow<[u8]> for RelPath {
+    fn borrow(&self) -> &[u8] {
+        &self.0
     }
 }
 
@@ -190,7 +197,8 @@ fn escape_char(char: char, text: &mut String) {
 }
 
 fn escape_byte(byte: u8, text: &mut String) {
-    text.push_str(&format!("\\{byte:03o}"));
+    let octal = |shift: u8| char::from(b'0' + (byte >> shift & 7));
+    text.extend(['\\', octal(6), octal(3), octal(0)]);
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ mod limit;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use crate::cancel::Cancelled;
 use crate::disk::DiskError;
 use crate::manifest::header::Header;
@@ -17,6 +19,7 @@ use crate::manifest::record::DirPatch;
 use crate::manipulate::{self, Recipe};
 use crate::path::RelPath;
 use crate::report::Durations;
+use crate::request::Request;
 use crate::source::{self, ObjectId};
 use crate::warning::Warning;
 use crate::{compose, drift};
@@ -38,6 +41,8 @@ pub struct Plan {
     pub previous_commit: Option<String>,
     /// The commit that is planned.
     pub commit: String,
+    /// What was asked for.
+    pub(crate) request: Request,
     /// How long the parts of planning took.
     pub(crate) durations: Durations,
     pub(crate) work: Work,
@@ -100,8 +105,7 @@ pub(crate) struct Work {
     pub(crate) grafts: Vec<RelPath>,
     /// Directories that make way for files; nothing in them outlives `deletes`.
     pub(crate) clears: Vec<RelPath>,
-    /// Sorted.
-    pub(crate) deletes: Vec<RelPath>,
+    pub(crate) deletes: BTreeSet<RelPath>,
     pub(crate) chmods: Vec<(RelPath, bool)>,
     /// Directories that may be empty afterwards, deepest first.
     pub(crate) empties: Vec<RelPath>,
@@ -170,14 +174,6 @@ pub enum Error {
         wanted: &'static str,
         /// What the disk has there.
         found: &'static str,
-    },
-    /// Two names that this volume takes for one.
-    #[error("{path:?} and {twin:?} are one name on this volume, which ignores case")]
-    CaseTwins {
-        /// One of them.
-        path: RelPath,
-        /// The other.
-        twin: RelPath,
     },
     /// Too much would be deleted.
     #[error(transparent)]

@@ -94,7 +94,9 @@ fn finish(root: &Dir, state: &Dir, last: u64) -> Result<bool, Error> {
         return Ok(true);
     }
     let mut stepper = Stepper::new(root);
-    groups.iter().for_each(|group| stepper.take(group));
+    for group in &groups {
+        stepper.take(group);
+    }
     let failed = stepper.finish().map_err(disk)?;
     if !failed.is_empty() {
         return Err(Error::Unfinished { failed });

@@ -44,7 +44,13 @@ pub(crate) struct Commit {
 }
 
 /// A file of a commit, by its path.
-pub(crate) type Files = BTreeMap<Vec<u8>, (Kind, Vec<u8>)>;
+pub(crate) type Files = BTreeMap<Vec<u8>, Blob>;
+
+/// What a file of a commit is, and its content.
+pub(crate) type Blob = (Kind, Vec<u8>);
+
+/// A file and its path below some directory.
+type Placed<'a> = (&'a [u8], &'a Blob);
 
 impl Scratch {
     pub(crate) fn new() -> Self {
@@ -206,13 +212,13 @@ impl Commit {
         commit
     }
 
-    fn add_tree(&mut self, files: &[(&[u8], &(Kind, Vec<u8>))]) -> ObjectId {
+    fn add_tree(&mut self, files: &[Placed<'_>]) -> ObjectId {
         let mut entries: Vec<Entry> = Vec::new();
-        let mut dirs: BTreeMap<&[u8], Vec<(&[u8], &(Kind, Vec<u8>))>> = BTreeMap::new();
+        let mut dirs: BTreeMap<&[u8], Vec<Placed<'_>>> = BTreeMap::new();
         for (path, file) in files {
             match path.iter().position(|byte| *byte == b'/') {
                 Some(slash) => {
-                    dirs.entry(&path[..slash]).or_default().push((&path[slash + 1..], file))
+                    dirs.entry(&path[..slash]).or_default().push((&path[slash + 1..], file));
                 }
                 None => entries.push(self.add_blob(path, file)),
             }
@@ -224,7 +230,7 @@ impl Commit {
         self.add_entries(entries)
     }
 
-    fn add_blob(&mut self, name: &[u8], (kind, content): &(Kind, Vec<u8>)) -> Entry {
+    fn add_blob(&mut self, name: &[u8], (kind, content): &Blob) -> Entry {
         let id = BlobHash::of(content);
         self.blobs.insert(id, content.clone());
         Entry { name: name.into(), kind: *kind, id }
@@ -316,6 +322,6 @@ pub(crate) fn sync(
     let mut source = commit.clone();
     let mut engine = Engine::open(&scratch.options(), &cancel)?;
     let plan = engine.plan(&mut source, request, &cancel)?;
-    let written = engine.write(plan, &mut source, request, &cancel)?;
+    let written = engine.write(plan, &mut source, &cancel)?;
     Ok(written.apply(&mut OpenGate)?)
 }

@@ -67,7 +67,10 @@ impl<'a> Stepper<'a> {
             Step::Delete { path } => self.delete(path),
             Step::Clear { path } => self.clear(path),
             Step::Mode { path, is_executable } => self.chmod(path, *is_executable),
-            Step::RemoveDir { path } => self.remove_dir(path),
+            Step::RemoveDir { path } => {
+                self.remove_dir(path);
+                Ok(())
+            }
         }
     }
 
@@ -79,12 +82,12 @@ impl<'a> Stepper<'a> {
     }
 
     fn place_from(&mut self, staging: &Dir, staged: &[u8], to: &RelPath) -> Done {
+        self.touch(&to.parent());
         if staging.look(staged)?.is_none() {
-            return self.touch(&to.parent());
+            return Ok(());
         }
         let dir = self.make_way(&to.parent())?;
-        move_file(staging, staged, dir, path::file_name(to))?;
-        self.touch(&to.parent())
+        move_file(staging, staged, dir, path::file_name(to))
     }
 
     fn graft(&mut self, staged: &[u8], to: &RelPath) -> Done {
@@ -95,8 +98,9 @@ impl<'a> Stepper<'a> {
     }
 
     fn graft_from(&mut self, staging: &Dir, staged: &[u8], to: &RelPath) -> Done {
+        self.touch(&to.parent());
         if staging.look(staged)?.is_none() {
-            return self.touch(&to.parent());
+            return Ok(());
         }
         let parent = self.make_way(&to.parent())?;
         let name = path::file_name(to);
@@ -110,7 +114,7 @@ impl<'a> Stepper<'a> {
             }
             done => done?,
         }
-        self.touch(&to.parent())
+        Ok(())
     }
 
     fn delete(&mut self, path: &RelPath) -> Done {
@@ -123,7 +127,10 @@ impl<'a> Stepper<'a> {
             // Gone already, or something else by now: that is drift, and not ours to delete.
             Err(error) if error.is_absence() || error.is(Errno::ISDIR) => Ok(()),
             Err(error) => Err(error),
-            Ok(()) => self.touch(&parent),
+            Ok(()) => {
+                self.touch(&parent);
+                Ok(())
+            }
         }
     }
 
@@ -134,11 +141,11 @@ impl<'a> Stepper<'a> {
             parent => parent?,
         };
         let name = path::file_name(path);
-        if !parent.look(name)?.is_some_and(|look| look.nature == Nature::Dir) {
+        if parent.look(name)?.is_none_or(|look| look.nature != Nature::Dir) {
             return Ok(());
         }
-        remove_empty(&parent, name)?;
-        self.touch(&path.parent())
+        self.touch(&path.parent());
+        remove_empty(&parent, name)
     }
 
     fn chmod(&mut self, path: &RelPath, is_executable: bool) -> Done {
@@ -149,19 +156,20 @@ impl<'a> Stepper<'a> {
         }
     }
 
-    fn remove_dir(&mut self, path: &RelPath) -> Done {
+    /// Not empty, gone, or held by somebody: an empty directory is not worth a failed run.
+    fn remove_dir(&mut self, path: &RelPath) {
         self.open = None;
         let parent = path.parent();
         let removed = self.root.open(&parent).and_then(|dir| dir.remove_dir(path::file_name(path)));
-        // Not empty, gone, or held by somebody: an empty directory is not worth a failed run.
-        if removed.is_ok() { self.touch(&parent) } else { Ok(()) }
+        if removed.is_ok() {
+            self.touch(&parent);
+        }
     }
 
-    fn touch(&mut self, directory: &RelPath) -> Done {
+    fn touch(&mut self, directory: &RelPath) {
         if !self.touched.contains(directory) {
             self.touched.insert(directory.clone());
         }
-        Ok(())
     }
 
     fn open(&mut self, directory: &RelPath) -> Result<&Dir, DiskError> {
@@ -206,7 +214,7 @@ fn move_file(from: &Dir, staged: &[u8], to: &Dir, name: &[u8]) -> Done {
     let look = from.look(staged)?;
     let mode = look.map_or(0o644, |look| look.mode);
     let mut copy = to.create(temporary, mode)?;
-    to.write(temporary, &mut copy, &from.read(staged)?)?;
+    from.copy(staged, to, (temporary, &mut copy))?;
     to.correct_file_mode(temporary, &copy, mode)?;
     to.sync_file(temporary, &copy)?;
     to.rename(temporary, to, name)?;

@@ -82,10 +82,10 @@ fn a_run_that_dies_at_any_step_is_finished_or_undone_by_the_next_start() {
         let (done, steps) = fault::under(None, || run(&scratch));
         done.unwrap();
         assert!(steps.len() > 20, "{steps:?}");
-        for at in 0..steps.len() {
+        for (at, step) in steps.iter().enumerate() {
             let scratch = prepared(from);
             let (done, _) = fault::under(Some(Fault::Crash { at }), || run(&scratch));
-            let when = format!("killed at step {at}, {}", steps[at]);
+            let when = format!("killed at step {at}, {step}");
             // What comes after the commit only tidies up; its failure is not the run's.
             let is_committed = done.is_ok();
             assert_no_mixture(&scratch.snapshot("data"), [&old, &new], &when);

@@ -42,7 +42,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
     /// Merges the listings of the node's layers and the mounts directly below it.
     pub(super) fn run(
         mut self,
-        listings: &mut HashMap<ObjectId, Vec<Entry>>,
+        listings: &HashMap<ObjectId, Vec<Entry>>,
         out: &mut Composition,
     ) -> Merged<'m> {
         for (mapping, tree) in &self.node.layers {
@@ -63,7 +63,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
             Kind::Executable => Item::File { blob: entry.id, is_executable: true },
             Kind::Symlink | Kind::Submodule => return self.skip(mapping, entry, out),
         };
-        self.add(mapping, &entry.name, item, out);
+        self.add(&entry.name, (mapping, item), out);
     }
 
     fn skip(&self, mapping: u16, entry: &Entry, out: &mut Composition) {
@@ -85,7 +85,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
     fn add_mounts(&mut self, mounts: &MountTree, out: &mut Composition) {
         for (name, child) in &mounts.children {
             for mapping in child.below.range(self.node.floor..) {
-                self.add(*mapping, name, Item::Way, out);
+                self.add(name, (*mapping, Item::Way), out);
             }
             for (mapping, content) in &child.here {
                 let item = match *content {
@@ -94,22 +94,22 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
                     Content::Absent => continue,
                 };
                 if *mapping >= self.node.floor {
-                    self.add(*mapping, name, item, out);
+                    self.add(name, (*mapping, item), out);
                 }
             }
         }
     }
 
-    fn add(&mut self, mapping: u16, name: &[u8], item: Item, out: &mut Composition) {
+    fn add(&mut self, name: &[u8], (mapping, item): (u16, Item), out: &mut Composition) {
         if let Err(fault) = name::check_component(name) {
             // Such a name must not become part of a path, so the error names the directory.
             return out.refuse(self.node.path.join(b"?"), fault);
         }
         let path = self.node.path.join(name);
-        if self.is_excluded(mapping, &path, item) || self.is_kept(&path, out) {
+        if self.is_excluded(mapping, &path, item) || is_kept(&path, out) {
             return;
         }
-        if let Err(fault) = name::check_destination(&path, self.task.longest_path) {
+        if let Err(fault) = name::check_destination(&path, self.task.volume.longest_path) {
             return out.refuse(path, fault);
         }
         self.items.entry(name.into()).or_default().insert(mapping, item);
@@ -129,28 +129,6 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
             }
             Item::Way => excludes.excludes_all_below(path),
         }
-    }
-
-    /// Returns whether the path is out of reach for mappings, and says so once.
-    fn is_kept(&self, path: &RelPath, out: &mut Composition) -> bool {
-        let (code, message) = match name::keeper(path) {
-            None => return false,
-            Some(Keeper::Stoker) => {
-                out.refuse(path.clone(), NameFault::Reserved);
-                return true;
-            }
-            Some(Keeper::Identity) => {
-                (Code::IdentityPath, "this is the identity of one gateway and was not written")
-            }
-            Some(Keeper::RuntimeCache) => {
-                (Code::RuntimeFilesInGit, "this is the gateway's own cache and was not written")
-            }
-        };
-        let warning = Warning::new(code, path.clone(), message);
-        if out.warnings.last() != Some(&warning) {
-            out.warnings.push(warning);
-        }
-        true
     }
 
     /// Lays the items of each name over each other: the last one says file or directory.
@@ -187,4 +165,26 @@ fn layers_from(items: &BTreeMap<u16, Item>, floor: u16) -> Vec<(u16, ObjectId)> 
         Item::Way | Item::File { .. } => None,
     };
     items.range(floor..).filter_map(layer).collect()
+}
+
+/// Returns whether the path is out of reach for mappings, and says so once.
+fn is_kept(path: &RelPath, out: &mut Composition) -> bool {
+    let (code, message) = match name::keeper(path) {
+        None => return false,
+        Some(Keeper::Stoker) => {
+            out.refuse(path.clone(), NameFault::Reserved);
+            return true;
+        }
+        Some(Keeper::Identity) => {
+            (Code::IdentityPath, "this is the identity of one gateway and was not written")
+        }
+        Some(Keeper::RuntimeCache) => {
+            (Code::RuntimeFilesInGit, "this is the gateway's own cache and was not written")
+        }
+    };
+    let warning = Warning::new(code, path.clone(), message);
+    if out.warnings.last() != Some(&warning) {
+        out.warnings.push(warning);
+    }
+    true
 }

@@ -131,7 +131,7 @@ impl<'a> Course<'a> {
             manifest: &view.manifest,
             trust: if self.goes_on { Trust::EqualLayers } else { Trust::Nothing },
             visit,
-            longest_path: view.longest_path,
+            volume: view.volume,
             cancel,
         };
         compose::compose(&task, source).map_err(|source| Error::Compose { source })

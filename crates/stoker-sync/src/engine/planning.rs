@@ -67,6 +67,7 @@ impl Planning<'_> {
             drift: Vec::new(),
             previous_commit: self.view.commit().map(String::from),
             commit: self.request.commit.clone(),
+            request: self.request.clone(),
             durations: Durations::default(),
             work: Work::default(),
         }

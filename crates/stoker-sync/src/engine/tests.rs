@@ -54,7 +54,7 @@ fn a_change_touches_what_changed_and_asks_for_nothing_else() {
     let plan = engine.plan(&mut source, &wanted, &cancel).unwrap();
     // The root to find the mapping, the mapped tree, and the one directory that changed.
     assert_eq!(source.listed, 3);
-    let written = engine.write(plan, &mut source, &wanted, &cancel).unwrap();
+    let written = engine.write(plan, &mut source, &cancel).unwrap();
     assert_eq!(source.read, 1);
     let report = written.apply(&mut crate::OpenGate).unwrap();
     assert_eq!(strings(&report.modified.paths), ["projects/a/two"]);

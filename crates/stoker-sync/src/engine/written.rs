@@ -6,13 +6,13 @@ use std::time::Instant;
 use super::Engine;
 use crate::apply::{self, Application, Gate};
 use crate::cancel::Cancel;
+use crate::compose::mount;
 use crate::journal::{self, Group};
 use crate::manifest::segment::{self, Layout, Segment};
 use crate::manipulate::Workshop;
 use crate::path::RelPath;
 use crate::plan::{Action, Change, Plan};
 use crate::report::{self, Halves, Listed, Report};
-use crate::request::Request;
 use crate::source::Source;
 use crate::store;
 use crate::write::{self, Stage, Writing};
@@ -32,7 +32,7 @@ impl<'e> Written<'e> {
     pub(super) fn write(
         engine: &'e mut Engine,
         plan: Plan,
-        (source, request): (&mut dyn Source, &Request),
+        source: &mut dyn Source,
         cancel: &Cancel,
     ) -> Result<Self, write::Error> {
         let begin = Instant::now();
@@ -41,28 +41,21 @@ impl<'e> Written<'e> {
         if written.plan.is_noop() {
             return Ok(written);
         }
-        written.prepare(source, request, cancel)?;
+        written.prepare(source, cancel)?;
         written.plan.durations.write = begin.elapsed();
         Ok(written)
     }
 
-    fn prepare(
-        &mut self,
-        source: &mut dyn Source,
-        request: &Request,
-        cancel: &Cancel,
-    ) -> Result<(), write::Error> {
+    fn prepare(&mut self, source: &mut dyn Source, cancel: &Cancel) -> Result<(), write::Error> {
         let disk = |source| write::Error::Disk { source };
         cancel.check().map_err(write::Error::Cancelled)?;
         let Engine { view, state, lock } = &mut *self.engine;
         lock.sign(state).map_err(disk)?;
-        let mounts = crate::compose::mount::remembered(
-            &request.mappings,
-            self.plan.work.header.as_ref().map_or(&[], |header| &header.mappings),
-        );
+        let Plan { request, work, .. } = &mut self.plan;
+        let records = work.header.as_ref().map(|header| header.mappings.as_slice());
+        let mounts = mount::remembered(&request.mappings, records.unwrap_or_default());
         let workshop = Workshop { request, mounts: &mounts };
         let writing = Writing { root: &view.root, workshop: &workshop, cancel };
-        let work = &mut self.plan.work;
         self.bytes = writing.run(work, source)?;
         self.groups = journal::steps(work);
         store::normalize(&mut work.patches);

@@ -1,1 +1,66 @@
-//! Claims about lock.
+//! Claims about the lock (A7).
+
+use std::time::Duration;
+
+use super::*;
+use crate::testing::{Commit, Scratch, request, sync};
+use crate::{Engine, OpenError, Options};
+
+#[test]
+fn a_second_run_waits_and_then_says_who_holds_the_directory() {
+    let scratch = Scratch::new();
+    let commit = Commit::of([("p/a", "1")]);
+    let wanted = request(&commit, ["p:projects"]);
+    let cancel = Cancel::default();
+    let mut source = commit.clone();
+    let mut engine = scratch.engine();
+    let plan = engine.plan(&mut source, &wanted, &cancel).unwrap();
+    let written = engine.write(plan, &mut source, &cancel).unwrap();
+    let options = Options { lock_timeout: Duration::from_millis(30), ..scratch.options() };
+    let refused = Engine::open(&options, &cancel).unwrap_err();
+    let OpenError::Lock { source: Error::Held { holder, waited } } = refused else {
+        panic!("{refused:?}")
+    };
+    assert!(waited >= Duration::from_millis(30));
+    assert!(holder.to_string().contains(&format!("pid {}", std::process::id())), "{holder}");
+    drop(written);
+    drop(engine);
+    sync(&scratch, &commit, &wanted).unwrap();
+}
+
+#[test]
+fn the_words_of_a_dead_holder_do_not_outlive_the_next_start() {
+    let scratch = Scratch::new();
+    drop(scratch.engine());
+    scratch.write("data/.stoker/lock", "pid 1 on elsewhere since 0\n");
+    let engine = scratch.engine();
+    assert_eq!(scratch.read("data/.stoker/lock"), "");
+    drop(engine);
+}
+
+#[test]
+fn a_lock_file_that_was_replaced_locks_nothing() {
+    let scratch = Scratch::new();
+    let commit = Commit::of([("p/a", "1")]);
+    let wanted = request(&commit, ["p:projects"]);
+    let cancel = Cancel::default();
+    let mut source = commit.clone();
+    let mut engine = scratch.engine();
+    let plan = engine.plan(&mut source, &wanted, &cancel).unwrap();
+    let written = engine.write(plan, &mut source, &cancel).unwrap();
+    scratch.remove("data/.stoker/lock");
+    let error = written.apply(&mut crate::OpenGate).unwrap_err();
+    assert!(matches!(error, crate::apply::Error::LockLost), "{error:?}");
+    assert!(!scratch.exists("data/projects") && !scratch.exists("data/.sync-staging"));
+}
+
+#[test]
+fn waiting_ends_when_the_run_is_cancelled() {
+    let scratch = Scratch::new();
+    let _engine = scratch.engine();
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let options = Options { lock_timeout: Duration::from_secs(3600), ..scratch.options() };
+    let refused = Engine::open(&options, &cancel).unwrap_err();
+    assert!(matches!(refused, OpenError::Lock { source: Error::Cancelled(_) }), "{refused:?}");
+}

@@ -154,9 +154,13 @@ impl DirPatch {
                 writer.byte(1);
                 key.pack(writer);
                 writer.number(removals.len() as u64);
-                removals.iter().for_each(|name| writer.bytes(name));
+                for name in removals {
+                    writer.bytes(name);
+                }
                 writer.number(upserts.len() as u64);
-                upserts.iter().for_each(|file| file.pack(writer));
+                for file in upserts {
+                    file.pack(writer);
+                }
             }
         }
     }
@@ -175,8 +179,8 @@ impl DirPatch {
         Some(DirChange::Known { key, upserts, removals })
     }
 
-    /// Unpacks only the key; `None` within if the directory is forgotten.
-    pub(crate) fn unpack_key(reader: &mut Reader<'_>) -> Option<Option<Key>> {
-        if reader.byte()? == 0 { Some(None) } else { Key::unpack(reader).map(Some) }
+    /// Unpacks only the key; a directory that is forgotten has none.
+    pub(crate) fn unpack_key(reader: &mut Reader<'_>) -> Option<Key> {
+        if reader.byte()? == 0 { None } else { Key::unpack(reader) }
     }
 }

@@ -1,1 +1,144 @@
-//! Claims about manifest.
+//! Claims about the manifest.
+
+use proptest::prelude::*;
+
+use super::header::Header;
+use super::record::{DirChange, DirPatch, FileRecord, Inputs, Key, Stat};
+use super::segment::{self, Segment};
+use super::{DirRecord, Manifest};
+use crate::path::RelPath;
+use crate::source::ObjectId;
+
+fn record() -> impl Strategy<Value = FileRecord> {
+    let name = prop::sample::select(vec!["a", "b", "c", "d"]);
+    (name, any::<[u8; 20]>(), any::<(u16, u64, u64, u64, u64, bool, bool)>()).prop_map(
+        |(name, id, (uses, fingerprint, size, modified, inode, is_executable, is_made))| {
+            let inputs = if is_made {
+                Inputs { uses, fingerprint: fingerprint.max(1) }
+            } else {
+                Inputs::default()
+            };
+            let placed = if is_made { ObjectId([9; 20]) } else { ObjectId(id) };
+            let stat = Stat { size, modified, inode };
+            let name = name.as_bytes().into();
+            FileRecord {
+                name,
+                blob: ObjectId(id),
+                placed,
+                inputs,
+                is_executable,
+                mapping: uses,
+                stat,
+            }
+        },
+    )
+}
+
+fn change() -> impl Strategy<Value = DirChange> {
+    let removals = prop::sample::subsequence(vec!["a", "b", "c", "d"], 0..3);
+    let known = (prop::collection::vec(record(), 0..4), removals, any::<[u8; 20]>()).prop_map(
+        |(mut upserts, removals, tree)| {
+            upserts.sort_by(|one, other| one.name.cmp(&other.name));
+            upserts.dedup_by(|one, other| one.name == other.name);
+            let removals = removals.into_iter().map(|name| name.as_bytes().into());
+            let removals =
+                removals.filter(|name| !upserts.iter().any(|file| file.name == *name)).collect();
+            DirChange::Known { key: Key(vec![(1, ObjectId(tree))]), upserts, removals }
+        },
+    );
+    prop_oneof![3 => known, 1 => Just(DirChange::Forgotten)]
+}
+
+fn patches() -> impl Strategy<Value = Vec<DirPatch>> {
+    let path = prop::sample::select(vec!["", "a", "a-b", "a/b", "a/b/c", "a0", "b/c", "b/c/d"]);
+    prop::collection::btree_map(path, change(), 0..6).prop_map(|patches| {
+        let patch = |(path, change): (&str, DirChange)| DirPatch {
+            path: RelPath::parse(path).unwrap(),
+            change,
+        };
+        patches.into_iter().map(patch).collect()
+    })
+}
+
+fn chain(parts: &[Vec<DirPatch>]) -> Manifest {
+    let segment = |(previous, patches): (u64, &Vec<DirPatch>)| {
+        let header = Header { generation: previous + 1, previous, ..Header::absent() };
+        Segment::parse(segment::pack(&header, patches, b"steps")).unwrap()
+    };
+    Manifest::chain((0..).zip(parts).map(segment).collect()).unwrap()
+}
+
+/// Folds patches the slow way.
+fn expected(parts: &[Vec<DirPatch>]) -> std::collections::BTreeMap<Vec<u8>, DirRecord> {
+    let mut dirs = std::collections::BTreeMap::new();
+    for patch in parts.iter().flatten() {
+        match &patch.change {
+            DirChange::Forgotten => {
+                dirs.remove(patch.path.as_bytes());
+            }
+            DirChange::Known { key, upserts, removals } => {
+                let dir: &mut DirRecord = dirs.entry(patch.path.to_vec()).or_default();
+                dir.key = key.clone();
+                dir.files.retain(|file| {
+                    !removals.contains(&file.name)
+                        && !upserts.iter().any(|new| new.name == file.name)
+                });
+                dir.files.extend(upserts.iter().cloned());
+                dir.files.sort_by(|one, other| one.name.cmp(&other.name));
+            }
+        }
+    }
+    dirs
+}
+
+proptest! {
+    #[test]
+    fn segments_patch_each_other(parts in prop::collection::vec(patches(), 1..5)) {
+        let manifest = chain(&parts);
+        let expected = expected(&parts);
+        let paths: Vec<&[u8]> = manifest.dirs_within(b"").collect();
+        prop_assert_eq!(&paths, &expected.keys().map(Vec::as_slice).collect::<Vec<_>>());
+        for (path, dir) in &expected {
+            prop_assert_eq!(manifest.dir(path), Some(dir.clone()));
+            prop_assert_eq!(manifest.key(path), Some(dir.key.clone()));
+        }
+        for parent in [&b""[..], b"a", b"a/b", b"b", b"b/c"] {
+            let mut children: Vec<Box<[u8]>> = expected
+                .keys()
+                .filter_map(|path| crate::path::below(path, parent))
+                .map(|below| below.split(|byte| *byte == b'/').next().unwrap().into())
+                .collect();
+            children.dedup();
+            children.sort();
+            children.dedup();
+            prop_assert_eq!(manifest.children(parent), children);
+        }
+    }
+
+    #[test]
+    fn merged_segments_say_the_same(parts in prop::collection::vec(patches(), 2..5), keep in 0..2usize) {
+        let manifest = chain(&parts);
+        let mut merged = parts[..keep].to_vec();
+        merged.push(manifest.patches_since(keep));
+        let merged = chain(&merged);
+        let all = |manifest: &Manifest| -> Vec<(Vec<u8>, Option<DirRecord>)> {
+            manifest.dirs_within(b"").map(|path| (path.to_vec(), manifest.dir(path))).collect()
+        };
+        prop_assert_eq!(all(&merged), all(&manifest));
+    }
+
+    #[test]
+    fn damage_is_noticed(patches in patches(), position: prop::sample::Index, bit in 0..8u8) {
+        let header = Header { generation: 1, ..Header::absent() };
+        let mut bytes = segment::pack(&header, &patches, &[]);
+        let position = position.index(bytes.len() - 4);
+        bytes[position] ^= 1 << bit;
+        prop_assert!(Segment::parse(bytes).is_none());
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>) {
+        prop_assert!(Segment::parse(bytes.clone()).is_none());
+        prop_assert!(segment::parse_steps(&bytes).is_none());
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Files;
+use super::{Blob, Files};
 use crate::name;
 use crate::path::{below, file_name, within};
 use crate::request::{Mapping, Presence, Prune, Request};
@@ -26,8 +26,8 @@ pub(crate) struct Refused;
 
 enum Found<'a> {
     Absent,
-    File(&'a (Kind, Vec<u8>)),
-    Dir(Vec<(&'a [u8], &'a (Kind, Vec<u8>))>),
+    File(&'a Blob),
+    Dir(Vec<(&'a [u8], &'a Blob)>),
 }
 
 /// Brings a world to the state of a commit.
@@ -108,7 +108,7 @@ fn desired<'a>(
     let mut desired: BTreeMap<Path, (Content, &Mapping)> = BTreeMap::new();
     for (mapping, found) in found {
         let target = destination(mapping, found);
-        let files: Vec<(Path, Path, &(Kind, Vec<u8>))> = match found {
+        let files: Vec<(Path, Path, &Blob)> = match found {
             Found::Absent => Vec::new(),
             Found::File(file) => vec![(target.clone(), file_name(&target).to_vec(), file)],
             Found::Dir(files) => files

@@ -53,7 +53,7 @@ fn a_save_is_seen_and_arrives() {
         let request = Request::new(commit, vec![map("p:projects")]);
         let plan = engine.plan(&mut source, &request, &cancel).unwrap();
         assert_eq!(plan.changes.len(), changes);
-        let written = engine.write(plan, &mut source, &request, &cancel).unwrap();
+        let written = engine.write(plan, &mut source, &cancel).unwrap();
         written.apply(&mut OpenGate).unwrap();
         assert_eq!(scratch.read("data/projects/a"), content);
     }

@@ -1,0 +1,92 @@
+//! What goes, and whether so much may go unasked.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::{Deciding, Decision, Facts, all_paths};
+use crate::path::{self, RelPath};
+use crate::plan::draft::DirDraft;
+use crate::plan::limit::{self, Census};
+use crate::plan::{Action, DriftKind, Drifted, Error};
+use crate::request::DriftPolicy;
+use crate::warning::Code;
+
+impl Decision<'_> {
+    /// Returns the foreign files that go.
+    pub(super) fn orphans(&self, drafts: &[DirDraft], facts: &Facts) -> BTreeSet<RelPath> {
+        let is_left = self.is_same_profile && self.request.drift == DriftPolicy::Report;
+        if is_left || facts.foreign.is_empty() {
+            return BTreeSet::new();
+        }
+        let wanted = all_paths(drafts, |draft| draft.candidates.iter().map(|file| &*file.name));
+        let is_orphan = |path: &&RelPath| self.ownership.prunes(path) && !wanted.contains(*path);
+        facts.foreign.keys().filter(is_orphan).cloned().collect()
+    }
+}
+
+impl Deciding<'_> {
+    /// Stops a run that would delete too much.
+    pub(super) fn limit(&self, drafts: &[DirDraft]) -> Result<(), Error> {
+        let mut census = Census::default();
+        let nowhere = RelPath::root();
+        for mapping in &self.by.last.mappings {
+            census.add(&mapping.destination, mapping.files);
+        }
+        let candidates = drafts.iter().flat_map(|draft| &draft.candidates);
+        let added: HashSet<_> =
+            candidates.filter(|file| file.record.is_none()).map(|file| file.blob).collect();
+        for record in drafts.iter().flat_map(|draft| &draft.dropped) {
+            if !limit::is_moved(record.blob, &added) {
+                let mapping = self.by.last.mappings.get(usize::from(record.mapping));
+                census.delete(mapping.map_or(&nowhere, |mapping| &mapping.destination));
+            }
+        }
+        for path in self.owned_foreign() {
+            let claim = self.by.ownership.claim(path).map(RelPath::from_clean).unwrap_or_default();
+            census.add(&claim, 1);
+            if self.orphans.contains(path) {
+                census.delete(&claim);
+            }
+        }
+        census.check(self.by.request.deletion).map_err(Error::MassDeletion)
+    }
+
+    fn owned_foreign(&self) -> impl Iterator<Item = &RelPath> {
+        self.facts.foreign.keys().filter(|path| self.by.ownership.prunes(path))
+    }
+
+    /// Names foreign files where the last sync had left none.
+    pub(super) fn report_foreign(&mut self) {
+        if self.by.is_same_profile {
+            let drifted = |path: &RelPath| Drifted { path: path.clone(), kind: DriftKind::Foreign };
+            let foreign: Vec<Drifted> = self.owned_foreign().map(drifted).collect();
+            self.out.drift.extend(foreign);
+        }
+    }
+
+    /// Writes down everything that goes.
+    pub(super) fn delete_all(&mut self) {
+        let gone: BTreeSet<RelPath> = self.dropped.iter().chain(&self.orphans).cloned().collect();
+        for path in &gone {
+            if self.facts.changed_drops.contains(path) {
+                let message = "it had been changed here; the commit does not hold it, so it went";
+                self.warn(Code::DriftOverwritten, path, message);
+            }
+            self.change(path, Action::Delete, u16::MAX);
+        }
+        self.out.work.empties = self.empties(&gone);
+        self.out.work.deletes = gone;
+    }
+
+    /// Returns the directories that may be empty once these files are gone, deepest first.
+    fn empties(&self, gone: &BTreeSet<RelPath>) -> Vec<RelPath> {
+        let mut dirs = BTreeSet::new();
+        for path in gone {
+            for dir in path::ancestors(path) {
+                if self.by.ownership.may_remove_dir(dir, self.by.last) {
+                    dirs.insert(RelPath::from_clean(dir));
+                }
+            }
+        }
+        dirs.into_iter().rev().collect()
+    }
+}

@@ -1,0 +1,89 @@
+//! What the manifest has to know of what was decided.
+
+use super::{Counts, Deciding, Outcome};
+use crate::manifest::record::{DirChange, DirPatch, FileRecord, Stat};
+use crate::plan::draft::{Candidate, DirDraft, DirState};
+
+impl Counts {
+    fn add(&mut self, record: &FileRecord, by: i64) {
+        *self.by_mapping.entry(record.mapping).or_default() += by;
+        if record.is_manipulated() {
+            self.manipulated += by;
+        }
+    }
+}
+
+impl Deciding<'_> {
+    /// Returns the new record of a candidate, if it differs from the last.
+    pub(super) fn record(&mut self, file: &Candidate, outcome: Outcome) -> Option<FileRecord> {
+        let record = match (outcome, &file.record) {
+            (Outcome::Leave, Some(record)) => {
+                FileRecord { mapping: file.mapping, ..record.clone() }
+            }
+            (Outcome::Adopt(stat), _) => new_record(file, stat),
+            (Outcome::Write(_) | Outcome::Leave, _) => new_record(file, Stat::default()),
+        };
+        if let Some(last) = &file.record {
+            self.uncount(last);
+        }
+        self.out.counts.add(&record, 1);
+        (file.record.as_ref() != Some(&record)).then_some(record)
+    }
+
+    /// Takes a file of the last sync out of the count, where counting goes on from there.
+    fn uncount(&mut self, record: &FileRecord) {
+        if self.by.is_same_profile {
+            self.out.counts.add(record, -1);
+        }
+    }
+
+    /// Writes down what the manifest has to know about a directory.
+    pub(super) fn patch(
+        &mut self,
+        draft: DirDraft,
+        mut upserts: Vec<FileRecord>,
+        holds_files: bool,
+    ) {
+        let DirDraft { path, key, state, kept, dropped, forgotten, last, candidates: _ } = draft;
+        for record in dropped.iter().chain(&forgotten) {
+            self.uncount(record);
+        }
+        for record in kept {
+            if !self.by.is_same_profile {
+                self.out.counts.add(&record, 1);
+            }
+            let known = last.as_ref().and_then(|last| last.file(&record.name));
+            if known != Some(&record) {
+                upserts.push(record);
+            }
+        }
+        let removals: Vec<_> =
+            dropped.into_iter().chain(forgotten).map(|record| record.name).collect();
+        let is_way = matches!(state, DirState::Wanted { .. }) && key.0.is_empty();
+        let is_forgotten = !holds_files && (is_way || state == DirState::Gone);
+        let has_same_key = last.as_ref().is_some_and(|last| last.key == key);
+        let change = if is_forgotten {
+            if last.is_none() {
+                return;
+            }
+            DirChange::Forgotten
+        } else if has_same_key && upserts.is_empty() && removals.is_empty() {
+            return;
+        } else {
+            DirChange::Known { key, upserts, removals }
+        };
+        self.out.work.patches.push(DirPatch { path, change });
+    }
+}
+
+fn new_record(file: &Candidate, stat: Stat) -> FileRecord {
+    FileRecord {
+        name: file.name.clone(),
+        blob: file.blob,
+        placed: file.placed,
+        inputs: file.inputs,
+        is_executable: file.is_executable,
+        mapping: file.mapping,
+        stat,
+    }
+}
