@@ -119,7 +119,12 @@ impl Inspection<'_> {
     }
 
     fn find_foreign(&self, dir: &Dir, record: &DirRecord, out: &mut Findings) -> Result<(), Error> {
-        for entry in dir.list().map_err(|source| Error::Look { source })? {
+        let entries = match dir.list() {
+            // Removed while we look: nothing is in it.
+            Err(error) if error.is_absence() => Vec::new(),
+            entries => entries.map_err(|source| Error::Look { source })?,
+        };
+        for entry in entries {
             let path = dir.path().join(&entry.name);
             let is_known = match entry.nature {
                 Nature::Dir => self.manifest.key(&path).is_some() || self.ownership.is_root(&path),

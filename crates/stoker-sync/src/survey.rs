@@ -72,7 +72,8 @@ impl<'a> Survey<'a> {
     fn explain(&self, directory: &RelPath, error: DiskError) -> Result<Site, DiskError> {
         let mut way = RelPath::root();
         for component in directory.components() {
-            let parent = self.root.open(&way)?;
+            // What vanishes while we look is missing.
+            let Ok(parent) = self.root.open(&way) else { return Ok(Site::Missing { from: way }) };
             way.push(component);
             match parent.look(component)? {
                 None => return Ok(Site::Missing { from: way }),
@@ -94,12 +95,18 @@ impl<'a> Survey<'a> {
         if self.site(&directory)? != Site::Present {
             return Ok(Found::Nothing);
         }
-        let dir = self.open(&directory)?;
+        let dir = match self.open(&directory) {
+            Err(error) if error.is_absence() => return Ok(Found::Nothing),
+            dir => dir?,
+        };
         let name = path::file_name(path);
         let Some(look) = dir.look(name)? else { return Ok(Found::Nothing) };
         match look.nature {
             Nature::File => Ok(classify(dir, record, (name, look, wanted))),
-            Nature::Dir => Ok(Found::Dir(files_in(&dir.open(name)?)?)),
+            Nature::Dir => match dir.open(name).and_then(|dir| files_in(&dir)) {
+                Err(error) if error.is_absence() => Ok(Found::Nothing),
+                files => Ok(Found::Dir(files?)),
+            },
             Nature::Link | Nature::Special => Ok(Found::Odd),
         }
     }

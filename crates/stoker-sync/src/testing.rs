@@ -105,6 +105,36 @@ impl Scratch {
         std::fs::set_permissions(self.path(below), permissions).unwrap();
     }
 
+    /// Puts a link in the place of whatever is there, unless that place is behind another link.
+    pub(crate) fn replace_by_link(&self, below: &str, target: &str) {
+        let path = self.path(below);
+        let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+        if path.ancestors().skip(1).any(is_link) {
+            return;
+        }
+        match path.symlink_metadata() {
+            Ok(meta) if meta.is_dir() => std::fs::remove_dir_all(&path).unwrap(),
+            Ok(_) => std::fs::remove_file(&path).unwrap(),
+            Err(_) => {}
+        }
+        if let Some(parent) = path.parent()
+            && std::fs::create_dir_all(parent).is_ok()
+        {
+            std::os::unix::fs::symlink(target, path).unwrap();
+        }
+    }
+
+    /// Writes to, deletes and makes files of a directory, whatever happens to it meanwhile.
+    pub(crate) fn harass(&self, below: &str) {
+        let dir = self.path(below);
+        for name in ["x", "y", "z"] {
+            drop(std::fs::remove_file(dir.join(name)));
+            drop(std::fs::remove_dir(&dir));
+            drop(std::fs::create_dir(&dir));
+            drop(std::fs::write(dir.join(name), "gateway"));
+        }
+    }
+
     /// Everything below a directory of the scratch, our own state apart.
     pub(crate) fn snapshot(&self, below: &str) -> Snapshot {
         let mut snapshot = Snapshot::new();
@@ -245,6 +275,11 @@ impl Commit {
         let id = ObjectId(hash.finalize().into());
         self.trees.insert(id, entries);
         id
+    }
+
+    /// Makes a tree the top directory.
+    pub(crate) fn set_root(&mut self, tree: ObjectId) {
+        self.root = Some(tree);
     }
 
     /// A commit whose top directory has one entry of this name beside an honest one.

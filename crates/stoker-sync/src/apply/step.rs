@@ -12,6 +12,9 @@ use crate::path::{self, RelPath};
 /// Up to so many directories are made durable one by one; beyond, the volume is synced once.
 const FEW: usize = 16;
 
+/// How often a file is moved to a directory that somebody keeps removing.
+const PATIENCE: usize = 20;
+
 type Done = Result<(), DiskError>;
 
 /// Takes steps and remembers what they touched.
@@ -52,8 +55,8 @@ impl<'a> Stepper<'a> {
         for path in &self.touched {
             match self.root.open(path) {
                 Ok(dir) => dir.sync()?,
-                // Removed by a later step: its parent is touched, too.
-                Err(error) if error.is_absence() => {}
+                // Removed by a later step, or replaced by somebody: its parent is touched, too.
+                Err(error) if error.is_absence() || error.is(Errno::LOOP) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -86,8 +89,17 @@ impl<'a> Stepper<'a> {
         if staging.look(staged)?.is_none() {
             return Ok(());
         }
-        let dir = self.make_way(&to.parent())?;
-        move_file(staging, staged, dir, path::file_name(to))
+        let mut moved = Ok(());
+        for _ in 0..PATIENCE {
+            let dir = self.make_way(&to.parent())?;
+            moved = move_file(staging, staged, dir, path::file_name(to));
+            // Somebody removed the directory between the two: the open one is of no use any more.
+            if !is_gone(&moved) {
+                break;
+            }
+            self.open = None;
+        }
+        moved
     }
 
     fn graft(&mut self, staged: &[u8], to: &RelPath) -> Done {
@@ -183,6 +195,7 @@ impl<'a> Stepper<'a> {
     /// Opens a directory, and makes it again if somebody removed it meanwhile (A8).
     fn make_way(&mut self, directory: &RelPath) -> Result<&Dir, DiskError> {
         if self.open(directory).is_err_and(|error| error.is(Errno::NOENT)) {
+            self.open = None;
             let mut dir = self.root.open(b"")?;
             for component in directory.components() {
                 dir = match dir.open(component) {
@@ -196,6 +209,10 @@ impl<'a> Stepper<'a> {
         }
         self.open(directory)
     }
+}
+
+fn is_gone(done: &Done) -> bool {
+    done.as_ref().is_err_and(|error| error.is(Errno::NOENT))
 }
 
 fn is_occupied(error: &DiskError) -> bool {

@@ -1,1 +1,240 @@
-//! Claims about write.
+//! Claims about writing and about what lies between writing and the change.
+
+use std::cell::Cell;
+use std::error::Error;
+
+use proptest::prelude::*;
+
+use crate::report::Halves;
+use crate::request::{Look, Scan};
+use crate::source::{Entry, ObjectId, Sink, Source};
+use crate::testing::{Commit, Live, Scratch, request, sync, unlimited};
+use crate::{Cancel, Gate, OpenGate, Request};
+
+/// A gate that looks at the disk when it is asked.
+struct Witness<'a> {
+    scratch: &'a Scratch,
+    answer: Result<(), &'static str>,
+    at_opening: Vec<String>,
+    renewals: Cell<usize>,
+}
+
+impl<'a> Witness<'a> {
+    fn new(scratch: &'a Scratch, answer: Result<(), &'static str>) -> Self {
+        Self { scratch, answer, at_opening: Vec::new(), renewals: Cell::new(0) }
+    }
+}
+
+impl Gate for Witness<'_> {
+    fn open(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let paths = self.scratch.snapshot("data").into_keys();
+        self.at_opening = paths.map(|path| String::from_utf8(path).unwrap()).collect();
+        self.answer.map_err(Into::into)
+    }
+
+    fn renew(&mut self) {
+        self.renewals.set(self.renewals.get() + 1);
+    }
+}
+
+#[test]
+fn the_gate_opens_when_all_is_written_and_nothing_is_seen() {
+    let scratch = Scratch::new();
+    let old = Commit::of([("p/a/x", "1"), ("p/b/y", "2"), ("p/c/z", "3")]);
+    sync(&scratch, &old, &request(&old, ["p:projects"])).unwrap();
+    let new = Commit::of([("p/a/x", "new"), ("p/b/y", "new"), ("p/c/z", "new"), ("p/d/w", "new")]);
+    let (cancel, mut source) = (Cancel::default(), new.clone());
+    let mut engine = scratch.engine();
+    let plan = engine.plan(&mut source, &request(&new, ["p:projects"]), &cancel).unwrap();
+    let written = engine.write(plan, &mut source, &cancel).unwrap();
+    let mut gate = Witness::new(&scratch, Ok(()));
+    written.apply(&mut gate).unwrap();
+    let staged = gate.at_opening.iter().filter(|path| path.starts_with(".sync-staging/")).count();
+    assert_eq!(staged, 5, "{:?}", gate.at_opening);
+    assert!(!gate.at_opening.contains(&"projects/d".to_owned()));
+    assert_eq!(gate.renewals.get(), 3, "between the directories projects, a, b and c");
+    assert_eq!(scratch.read("data/projects/c/z"), "new");
+}
+
+#[test]
+fn a_gate_that_stays_shut_leaves_nothing_behind() {
+    let scratch = Scratch::new();
+    let old = Commit::of([("p/a", "1")]);
+    sync(&scratch, &old, &request(&old, ["p:projects"])).unwrap();
+    let (before, state) = (scratch.snapshot("data"), scratch.state().len());
+    let new = Commit::of([("p/a", "2"), ("p/b/c", "3")]);
+    let (cancel, mut source) = (Cancel::default(), new.clone());
+    let mut engine = scratch.engine();
+    let plan = engine.plan(&mut source, &request(&new, ["p:projects"]), &cancel).unwrap();
+    let written = engine.write(plan, &mut source, &cancel).unwrap();
+    written.apply(&mut Witness::new(&scratch, Err("409"))).unwrap_err();
+    assert_eq!(scratch.snapshot("data"), before);
+    assert_eq!(scratch.state().len(), state);
+    // The same engine can try again.
+    let plan = engine.plan(&mut source, &request(&new, ["p:projects"]), &cancel).unwrap();
+    engine.write(plan, &mut source, &cancel).unwrap().apply(&mut OpenGate).unwrap();
+    assert_eq!(scratch.read("data/projects/b/c"), "3");
+}
+
+/// A source that is cancelled after some files.
+struct Interrupted<'a>(Commit, &'a Cancel, usize);
+
+impl Source for Interrupted<'_> {
+    fn root(&mut self) -> Result<ObjectId, crate::source::Error> {
+        self.0.root()
+    }
+
+    fn list(&mut self, trees: &[ObjectId]) -> Result<Vec<Vec<Entry>>, crate::source::Error> {
+        self.0.list(trees)
+    }
+
+    fn fetch(&mut self, blobs: &[ObjectId]) -> Result<Vec<u64>, crate::source::Error> {
+        self.0.fetch(blobs)
+    }
+
+    fn read(
+        &mut self,
+        blobs: &[ObjectId],
+        sink: &mut Sink<'_>,
+    ) -> Result<(), crate::source::Error> {
+        let Self(commit, cancel, after) = self;
+        commit.read(blobs, &mut |index, size, content| {
+            if index == *after {
+                cancel.cancel();
+            }
+            sink(index, size, content)
+        })
+    }
+}
+
+// A16
+#[test]
+fn a_run_that_is_cancelled_while_it_writes_is_undone() {
+    let scratch = Scratch::new();
+    let commit = Commit::of([("p/a", "1"), ("p/b", "2"), ("p/c", "3")]);
+    for after in 0..3 {
+        let cancel = Cancel::default();
+        let mut source = Interrupted(commit.clone(), &cancel, after);
+        let mut engine = scratch.engine();
+        let plan = engine.plan(&mut source, &request(&commit, ["p:projects"]), &cancel).unwrap();
+        let error = engine.write(plan, &mut source, &cancel).err().unwrap();
+        assert!(matches!(error, super::Error::Cancelled(_)), "{error:?}");
+        assert!(scratch.snapshot("data").is_empty());
+    }
+}
+
+// R81
+#[test]
+fn a_run_that_does_not_fit_is_refused_before_it_begins() {
+    let root = crate::disk::Dir::open_root(std::path::Path::new("/")).unwrap();
+    let error = crate::space::check(&root, [u64::MAX / 4].into_iter()).unwrap_err();
+    assert!(error.to_string().contains("are missing"), "{error}");
+    crate::space::check(&root, [1].into_iter()).unwrap();
+}
+
+#[test]
+fn owed_scans_are_remembered_until_they_are_settled() {
+    let scratch = Scratch::new();
+    let commit = Commit::of([("p/a", "1"), ("c/b", "2"), ("x", "3")]);
+    let owing = |maps: [&str; 2]| Request { scan: Scan::Owed, ..request(&commit, maps) };
+    sync(&scratch, &commit, &owing(["p:projects", "x:etc/x"])).unwrap();
+    let projects = Halves { projects: true, config: false };
+    assert_eq!(scratch.engine().view().owed(), projects);
+    sync(&scratch, &commit, &owing(["p:projects", "c:config/x"])).unwrap();
+    let mut engine = scratch.engine();
+    let both = Halves { projects: true, config: true };
+    assert_eq!(engine.view().owed(), both);
+    engine.settle(projects).unwrap();
+    assert_eq!(engine.view().owed(), Halves { projects: false, config: true });
+    drop(engine);
+    let mut engine = scratch.engine();
+    engine.settle(both).unwrap();
+    assert!(engine.view().owed().is_none());
+    drop(engine);
+    sync(&scratch, &commit, &owing(["p:projects", "c:config/x"])).unwrap();
+    assert!(scratch.engine().view().owed().is_none());
+}
+
+#[test]
+fn many_small_runs_keep_the_manifest_small_and_true() {
+    let scratch = Scratch::new();
+    for round in 0..60 {
+        let (content, name) = (format!("{round}"), format!("p/dir{}/file", round % 7));
+        let commit = Commit::of([(name.as_str(), content.as_str()), ("p/same", "same")]);
+        sync(&scratch, &commit, &unlimited(request(&commit, ["p:projects"]))).unwrap();
+        let look = Request { look: Look::Content, ..unlimited(request(&commit, ["p:projects"])) };
+        let report = sync(&scratch, &commit, &look).unwrap();
+        assert!(report.drift.is_empty() && report.unchanged == 2, "{report:?}");
+        assert!(scratch.state().len() < 25);
+    }
+}
+
+// A8
+#[test]
+fn a_gateway_that_writes_and_deletes_meanwhile_never_fails_a_run() {
+    let scratch = Scratch::new();
+    let commits = ["1", "2"].map(|content| {
+        Commit::of([("p/a/x", content), ("p/a/y", content), ("p/b/z", content), ("p/same", "s")])
+    });
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let relaxed = std::sync::atomic::Ordering::Relaxed;
+            while !done.load(relaxed) {
+                scratch.harass("data/projects/a");
+                scratch.harass("data/projects/b");
+            }
+        });
+        for round in 0..500 {
+            let commit = &commits[round % 2];
+            let wanted = unlimited(request(commit, ["p:projects"]));
+            sync(&scratch, commit, &wanted).unwrap();
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let wanted = Request { look: Look::Content, ..unlimited(request(&commits[1], ["p:projects"])) };
+    sync(&scratch, &commits[1], &wanted).unwrap();
+    assert_eq!(scratch.read("data/projects/a/x"), "2");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 500, ..ProptestConfig::default() })]
+
+    // A9: whatever links stand in the live tree, nothing outside is made, changed or read.
+    #[test]
+    fn links_in_the_live_tree_lead_nowhere(
+        links in prop::collection::vec((0..8usize, 0..6usize), 1..6),
+        is_known in any::<bool>(),
+    ) {
+        const PLACES: [&str; 8] =
+            ["projects", "projects/a", "projects/a/b", "projects/a/x", "projects/a/b/y", "projects/z", "projects/n", "projects/a/n/m"];
+        const TARGETS: [&str; 6] =
+            ["../../outside", "/proc/self/cwd", "../../../outside/canary", "..", "nowhere", "."];
+        let scratch = Scratch::new();
+        scratch.write("outside/canary", "canary");
+        scratch.write("outside/x", "canary");
+        scratch.chmod("outside/x", 0o600);
+        scratch.make_dir("data");
+        let outside = scratch.snapshot("outside");
+        let commit = Commit::of([("p/a/x", "1"), ("p/a/b/y", "2"), ("p/z", "3")]);
+        let wanted = Request { look: Look::Stat, ..unlimited(request(&commit, ["p:projects"])) };
+        if is_known {
+            sync(&scratch, &commit, &wanted).unwrap();
+        }
+        for (place, target) in links {
+            scratch.replace_by_link(&format!("data/{}", PLACES[place]), TARGETS[target]);
+        }
+        let done = sync(&scratch, &commit, &wanted);
+        prop_assert_eq!(scratch.snapshot("outside"), outside);
+        prop_assert_eq!(scratch.mode("outside/x"), 0o600);
+        if done.is_ok() {
+            let files = scratch.files("data");
+            let wanted = [("projects/a/x", "1"), ("projects/a/b/y", "2"), ("projects/z", "3")];
+            let wanted = wanted.map(|(path, content)| {
+                let content = content.as_bytes().to_vec();
+                (path.as_bytes().to_vec(), Live::File { content, is_executable: false })
+            });
+            prop_assert_eq!(files, wanted.into());
+        }
+    }
+}
