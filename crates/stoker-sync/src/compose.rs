@@ -24,8 +24,8 @@ use crate::request::Request;
 use crate::source::{self, Entry, ObjectId, Source};
 use crate::warning::Warning;
 
-/// A tree may name the same subtree many times over; no honest one has so many files.
-const MOST_FILES: usize = 5_000_000;
+/// A tree may name the same subtree many times over; no honest one has so many entries.
+pub(crate) const MOST_ENTRIES: usize = 1_000_000;
 /// How many refused names an error lists.
 const MOST_REFUSED: usize = 20;
 
@@ -56,7 +56,7 @@ pub(crate) struct Composition {
     pub(crate) dirs: Vec<Composed>,
     pub(crate) warnings: Vec<Warning>,
     refused: Vec<(RelPath, NameFault)>,
-    files: usize,
+    entries: usize,
 }
 
 /// What composing goes by.
@@ -69,6 +69,8 @@ pub(crate) struct Task<'a> {
     /// Directories to look at in any case, all those above them included.
     pub(crate) visit: &'a HashSet<RelPath>,
     pub(crate) volume: Volume,
+    /// How many files and directories are taken.
+    pub(crate) most_entries: usize,
     pub(crate) cancel: &'a Cancel,
 }
 
@@ -158,9 +160,12 @@ pub enum Error {
     /// More mappings than there are numbers for them.
     #[error("there are more than 65,535 mappings")]
     TooManyMappings,
-    /// The tree unfolds to more files than any honest one.
-    #[error("the mapped directories hold more than {MOST_FILES} files")]
-    TooManyFiles,
+    /// The tree unfolds to more files and directories than any honest one.
+    #[error("the mapped directories hold more than {most} files and directories")]
+    TooManyEntries {
+        /// How many are taken.
+        most: usize,
+    },
     /// The run was asked to end.
     #[error(transparent)]
     Cancelled(Cancelled),
@@ -254,9 +259,9 @@ impl Composition {
             check_twins(&node.path, &merged)?;
         }
         let children = merged.dirs.iter().map(|(name, _)| name.clone()).collect();
-        self.files += merged.files.len();
-        if self.files > MOST_FILES {
-            return Err(Error::TooManyFiles);
+        self.entries += merged.files.len() + merged.dirs.len();
+        if self.entries > task.most_entries {
+            return Err(Error::TooManyEntries { most: task.most_entries });
         }
         let below = merged.dirs.into_iter().map(|(_, child)| child);
         let next = below.filter(|child| !is_settled(task, child)).collect();

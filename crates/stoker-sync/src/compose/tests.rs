@@ -15,6 +15,7 @@ fn composed(commit: &mut Commit, maps: [&str; 2], case: Case) -> Result<Vec<Stri
         trust: Trust::Nothing,
         visit: &HashSet::new(),
         volume: Volume { longest_path: 4_000, case },
+        most_entries: MOST_ENTRIES,
         cancel: &Cancel::default(),
     };
     let dirs = compose(&task, commit)?.dirs;
@@ -75,8 +76,9 @@ fn a_tree_that_unfolds_without_end_is_refused() {
         trust: Trust::Nothing,
         visit: &HashSet::new(),
         volume: Volume { longest_path: 4_000, case: Case::Matters },
+        most_entries: 10_000,
         cancel: &Cancel::default(),
     };
     let refused = compose(&task, &mut commit);
-    assert!(matches!(refused, Err(Error::TooManyFiles)));
+    assert!(matches!(refused, Err(Error::TooManyEntries { .. })));
 }

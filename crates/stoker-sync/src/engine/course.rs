@@ -132,6 +132,7 @@ impl<'a> Course<'a> {
             trust: if self.goes_on { Trust::EqualLayers } else { Trust::Nothing },
             visit,
             volume: view.volume,
+            most_entries: compose::MOST_ENTRIES,
             cancel,
         };
         compose::compose(&task, source).map_err(|source| Error::Compose { source })

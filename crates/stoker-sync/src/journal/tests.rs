@@ -21,11 +21,11 @@ fn put(text: &str) -> Put {
 }
 
 fn flat(work: &Work) -> Vec<String> {
-    let word = |step: &Step| {
+    let phrase = |step: &Step| {
         let name = format!("{step:?}");
         format!("{} {}", name.split(' ').next().unwrap(), step.path())
     };
-    steps(work).iter().flatten().map(word).collect()
+    steps(work).iter().flatten().map(phrase).collect()
 }
 
 // R26

@@ -60,7 +60,7 @@ fn waiting_ends_when_the_run_is_cancelled() {
     let _engine = scratch.engine();
     let cancel = Cancel::default();
     cancel.cancel();
-    let options = Options { lock_timeout: Duration::from_secs(3600), ..scratch.options() };
+    let options = Options { lock_timeout: Duration::from_hours(1), ..scratch.options() };
     let refused = Engine::open(&options, &cancel).unwrap_err();
     assert!(matches!(refused, OpenError::Lock { source: Error::Cancelled(_) }), "{refused:?}");
 }

@@ -50,8 +50,8 @@ fn change() -> impl Strategy<Value = DirChange> {
 }
 
 fn patches() -> impl Strategy<Value = Vec<DirPatch>> {
-    let path = prop::sample::select(vec!["", "a", "a-b", "a/b", "a/b/c", "a0", "b/c", "b/c/d"]);
-    prop::collection::btree_map(path, change(), 0..6).prop_map(|patches| {
+    let dirs = prop::sample::select(vec!["", "a", "a-b", "a/b", "a/b/c", "a0", "b/c", "b/c/d"]);
+    prop::collection::btree_map(dirs, change(), 0..6).prop_map(|patches| {
         let patch = |(path, change): (&str, DirChange)| DirPatch {
             path: RelPath::parse(path).unwrap(),
             change,

@@ -164,7 +164,7 @@ fn what_the_gateway_rewrites_in_resource_json_is_no_drift() {
     sync(&scratch, &commit, &wanted).unwrap();
     assert_eq!(scratch.state(), before, "its new look is known");
 
-    scratch.write("data/projects/a/resource.json", &rewritten.replace("\"G\"", "\"A\""));
+    scratch.write("data/projects/a/resource.json", rewritten.replace("\"G\"", "\"A\""));
     let report = sync(&scratch, &commit, &wanted).unwrap();
     assert_eq!(report.drift.len(), 1);
     assert_eq!(scratch.read("data/projects/a/resource.json"), RESOURCE);
