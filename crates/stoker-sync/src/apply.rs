@@ -22,11 +22,9 @@ use crate::journal::Group;
 use crate::lock::Lock;
 use crate::manifest::header::Header;
 use crate::manifest::record::DirPatch;
-use crate::manifest::segment;
-use crate::path::RelPath;
-use crate::source::ObjectId;
 use crate::store;
 use crate::write::Stage;
+pub(crate) use amend::Amended;
 pub(crate) use step::Stepper;
 
 /// Asked before live files change, and between two directories.
@@ -130,23 +128,11 @@ impl Application<'_> {
         }
         let failed = stepper.finish().map_err(record)?;
         if !failed.is_empty() {
-            self.amend(&failed).map_err(record)?;
+            let amended = Amended { header: self.header, patches: self.patches, failed: &failed };
+            self.packed = amended.write(self.state, self.last_commit).map_err(record)?;
         }
         commit(self.root, self.state, self.header.generation).map_err(record)?;
         Ok((self.packed, failed))
-    }
-
-    /// Replaces the journal by one that does not claim what failed.
-    fn amend(&mut self, failed: &[DiskError]) -> Result<(), DiskError> {
-        let paths: Vec<&RelPath> = failed.iter().map(DiskError::path).collect();
-        let patches = amend::without(self.patches, &paths);
-        let commit = self.last_commit.to_owned();
-        // Without a profile nothing is trusted: the next run composes and counts everything.
-        let profile = ObjectId([0; 20]);
-        let header = Header { commit, profile, ..self.header.clone() };
-        self.packed = segment::pack(&header, &patches, &[]);
-        store::write(self.state, store::PREPARED, &self.packed)?;
-        self.state.rename(store::PREPARED, self.state, store::JOURNAL)
     }
 }
 

@@ -3,11 +3,11 @@
 //! A journal counts: its steps are taken again, those already done included. Everything else that
 //! is found was not yet to be seen and goes.
 
-use crate::apply::{self, Stepper};
+use crate::apply::{self, Amended, Stepper};
 use crate::disk::{Dir, DiskError};
-use crate::journal;
+use crate::journal::{self, Group};
 use crate::manifest::Manifest;
-use crate::manifest::segment;
+use crate::manifest::segment::{self, Segment};
 use crate::name::STAGING_DIR;
 use crate::path::RelPath;
 use crate::store::{self, Loaded};
@@ -30,40 +30,37 @@ pub enum Error {
         /// What the system said.
         source: DiskError,
     },
-    /// Some paths of a killed run could not be changed.
-    #[error("failed to finish the last run: {} paths could not be changed", .failed.len())]
-    Unfinished {
-        /// What the system said, path by path.
-        failed: Vec<DiskError>,
-    },
 }
 
 /// Finishes or undoes what the last run left, and loads the manifest.
 pub(crate) fn recover(root: &Dir, state: &Dir) -> Result<Recovered, Error> {
     let disk = |source| Error::Disk { source };
-    let mut warnings = Vec::new();
     remove_if_there(state, store::PREPARED).map_err(disk)?;
-    let loaded = store::load(state).map_err(disk)?;
-    let last =
-        if let Loaded::Manifest(manifest) = &loaded { manifest.header().generation } else { 0 };
-    let had_journal = state.look(store::JOURNAL).map_err(disk)?.is_some();
-    let is_sound = !had_journal || finish(root, state, last)?;
+    let mut loaded = store::load(state).map_err(disk)?;
+    let mut warnings = Vec::new();
+    if state.look(store::JOURNAL).map_err(disk)?.is_some() {
+        let journal = Journal::read(state).map_err(disk)?;
+        warnings.extend(finish(root, state, (journal, &loaded)).map_err(disk)?);
+        loaded = store::load(state).map_err(disk)?;
+    }
     if root.look(STAGING_DIR.as_bytes()).map_err(disk)?.is_some() {
         Stage::remove(root).map_err(disk)?;
-        let message = "a run that had ended early was finished or undone";
-        warnings.push(Warning::new(Code::Recovered, RelPath::root(), message));
+        warnings.push(told("a run that had ended early was undone"));
     }
-    let loaded = if had_journal { store::load(state).map_err(disk)? } else { loaded };
     let manifest = match loaded {
-        Loaded::Manifest(manifest) if is_sound => manifest,
+        Loaded::Manifest(manifest) => manifest,
         Loaded::Absent => Manifest::absent(),
-        Loaded::Manifest(_) | Loaded::Corrupt => {
+        Loaded::Corrupt => {
             store::forget(state).map_err(disk)?;
             warnings.push(corrupt());
             Manifest::absent()
         }
     };
     Ok(Recovered { manifest, warnings })
+}
+
+fn told(message: &str) -> Warning {
+    Warning::new(Code::Recovered, RelPath::root(), message)
 }
 
 /// Returns the warning about a manifest that can't be read.
@@ -76,31 +73,55 @@ fn remove_if_there(state: &Dir, name: &[u8]) -> Result<(), DiskError> {
     if state.look(name)?.is_some() { state.remove_tree(name) } else { Ok(()) }
 }
 
-/// Takes the steps of the journal again; returns whether there was one that could be read.
-///
-/// A journal is durable before it gets its name, so one that can't be read was damaged later: how
-/// far its run came is unknown, and nothing that the manifest says can be believed.
-fn finish(root: &Dir, state: &Dir, last: u64) -> Result<bool, Error> {
-    let disk = |source| Error::Disk { source };
-    let bytes = state.read(store::JOURNAL).map_err(disk)?;
-    let header = segment::parse_header(&bytes);
-    let groups = segment::parse_steps(&bytes).and_then(journal::unpack);
-    let (Some(header), Some(groups)) = (header, groups) else {
-        state.remove_tree(store::JOURNAL).map_err(disk)?;
-        return Ok(false);
+/// A journal that was found.
+struct Journal {
+    segment: Segment,
+    groups: Vec<Group>,
+}
+
+impl Journal {
+    /// Reads the journal; `None` if it can't be understood.
+    fn read(state: &Dir) -> Result<Option<Self>, DiskError> {
+        let bytes = state.read(store::JOURNAL)?;
+        let groups = segment::parse_steps(&bytes).and_then(journal::unpack);
+        let segment = Segment::parse(bytes);
+        Ok(segment.zip(groups).map(|(segment, groups)| Self { segment, groups }))
+    }
+}
+
+/// Takes the steps of the journal again and makes it the manifest.
+fn finish(
+    root: &Dir,
+    state: &Dir,
+    (journal, loaded): (Option<Journal>, &Loaded),
+) -> Result<Vec<Warning>, DiskError> {
+    // It was durable before it got its name, so it was damaged later: how far its run came is
+    // unknown, and nothing that the manifest says can be believed.
+    let Some(Journal { segment, groups }) = journal else {
+        store::forget(state)?;
+        state.remove_tree(store::JOURNAL)?;
+        return Ok(vec![corrupt()]);
     };
-    if header.generation <= last {
-        state.remove_tree(store::JOURNAL).map_err(disk)?;
-        return Ok(true);
+    let last = loaded.header();
+    if last.is_some_and(|last| segment.header.generation <= last.generation) {
+        state.remove_tree(store::JOURNAL)?;
+        return Ok(Vec::new());
     }
     let mut stepper = Stepper::new(root);
     for group in &groups {
         stepper.take(group);
     }
-    let failed = stepper.finish().map_err(disk)?;
+    let failed = stepper.finish()?;
     if !failed.is_empty() {
-        return Err(Error::Unfinished { failed });
+        let patches: Vec<_> = segment.patches().collect();
+        let amended = Amended { header: &segment.header, patches: &patches, failed: &failed };
+        amended.write(state, last.map_or("", |last| last.commit.as_str()))?;
     }
-    apply::commit(root, state, header.generation).map_err(disk)?;
-    Ok(true)
+    apply::commit(root, state, segment.header.generation)?;
+    let message = "a run that had ended early was finished, but this path could not be changed";
+    let unfinished =
+        |error: &DiskError| Warning::new(Code::Recovered, error.path().clone(), message);
+    let mut warnings = vec![told("a run that had ended early was finished")];
+    warnings.extend(failed.iter().map(unfinished));
+    Ok(warnings)
 }

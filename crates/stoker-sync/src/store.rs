@@ -6,6 +6,7 @@
 
 use crate::disk::{Dir, DiskError};
 use crate::manifest::Manifest;
+use crate::manifest::header::Header;
 use crate::manifest::record::{DirChange, DirPatch};
 use crate::manifest::segment::{self, Layout, Segment};
 
@@ -32,6 +33,16 @@ pub(crate) enum Loaded {
     Manifest(Manifest),
     /// There is a record, and it can't be read.
     Corrupt,
+}
+
+impl Loaded {
+    /// Returns the header of the last sync, if there is one that can be read.
+    pub(crate) fn header(&self) -> Option<&Header> {
+        match self {
+            Self::Manifest(manifest) => Some(manifest.header()),
+            Self::Absent | Self::Corrupt => None,
+        }
+    }
 }
 
 /// Returns the file name of a generation.

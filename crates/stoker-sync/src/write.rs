@@ -84,6 +84,9 @@ pub enum Error {
         /// What is wrong.
         source: manipulate::Error,
     },
+    /// The last run of this engine broke off after it had begun to change files.
+    #[error("the last run has to be finished first: open the data directory again")]
+    Unfinished,
     /// The run was asked to end.
     #[error(transparent)]
     Cancelled(Cancelled),

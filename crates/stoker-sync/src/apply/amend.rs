@@ -2,13 +2,41 @@
 
 use std::collections::BTreeMap;
 
+use crate::disk::{Dir, DiskError};
+use crate::manifest::header::Header;
 use crate::manifest::record::{DirChange, DirPatch, FileRecord, Key};
+use crate::manifest::segment;
 use crate::path::{self, RelPath};
+use crate::source::ObjectId;
+use crate::{journal, store};
+
+/// A run of which some paths failed.
+pub(crate) struct Amended<'a> {
+    pub(crate) header: &'a Header,
+    pub(crate) patches: &'a [DirPatch],
+    pub(crate) failed: &'a [DiskError],
+}
+
+impl Amended<'_> {
+    /// Replaces the journal by one that does not claim what failed, and returns it.
+    pub(crate) fn write(&self, state: &Dir, last_commit: &str) -> Result<Vec<u8>, DiskError> {
+        let paths: Vec<&RelPath> = self.failed.iter().map(DiskError::path).collect();
+        let patches = without(self.patches, &paths);
+        let commit = last_commit.to_owned();
+        // Without a profile nothing is trusted: the next run composes and counts everything.
+        let profile = ObjectId([0; 20]);
+        let header = Header { commit, profile, ..self.header.clone() };
+        let packed = segment::pack(&header, &patches, &journal::pack(&[]));
+        store::write(state, store::PREPARED, &packed)?;
+        state.rename(store::PREPARED, state, store::JOURNAL)?;
+        Ok(packed)
+    }
+}
 
 /// Returns the patches without any claim about the paths that failed.
 ///
 /// Such a file stays ours, with nothing known about it, so that the next plan finds it different.
-pub(super) fn without(patches: &[DirPatch], failed: &[&RelPath]) -> Vec<DirPatch> {
+fn without(patches: &[DirPatch], failed: &[&RelPath]) -> Vec<DirPatch> {
     let mut by_path: BTreeMap<RelPath, DirChange> =
         patches.iter().map(|patch| (patch.path.clone(), patch.change.clone())).collect();
     for path in failed {

@@ -122,6 +122,46 @@ fn recovery_that_dies_at_any_step_is_repeated() {
     }
 }
 
+#[test]
+fn an_engine_whose_run_broke_off_does_not_begin_another() {
+    let (old_commit, new_commit) = commits();
+    let scratch = prepared(Some(&old_commit));
+    let (cancel, mut source) = (Cancel::default(), new_commit.clone());
+    let mut engine = scratch.engine();
+    let plan = engine.plan(&mut source, &wanted(&new_commit), &cancel).unwrap();
+    let written = engine.write(plan, &mut source, &cancel).unwrap();
+    // The journal has its name, and the disk does not say that it is durable.
+    let fault = Fault::Once { at: 1, errno: Errno::IO };
+    let (done, steps) = fault::under(Some(fault), || written.apply(&mut crate::OpenGate));
+    assert!(done.is_err() && steps == ["rename", "fsync"], "{steps:?}");
+    let plan = engine.plan(&mut source, &wanted(&new_commit), &cancel).unwrap();
+    let refused = engine.write(plan, &mut source, &cancel).err().unwrap();
+    assert!(matches!(refused, crate::write::Error::Unfinished), "{refused:?}");
+    drop(engine);
+    drop(scratch.engine());
+    assert_eq!(scratch.snapshot("data"), expected(&new_commit));
+}
+
+// A6: recovery goes on where a path can't be changed, and the next run tries it again.
+#[test]
+fn a_step_that_fails_in_recovery_is_not_lost() {
+    let (old_commit, new_commit) = commits();
+    let run = |scratch: &Scratch| sync(scratch, &new_commit, &wanted(&new_commit)).map(drop);
+    let scratch = prepared(Some(&old_commit));
+    let (_, steps) = fault::under(None, || run(&scratch));
+    let journal = steps.iter().position(|step| *step == "rename").unwrap();
+    let mut new_files = expected(&new_commit);
+    new_files.retain(|_, live| *live != Live::Dir);
+    for at in 0..16 {
+        let scratch = prepared(Some(&old_commit));
+        drop(fault::under(Some(Fault::Crash { at: journal + 2 }), || run(&scratch)));
+        let open = || Engine::open(&scratch.options(), &Cancel::default()).map(drop);
+        drop(fault::under(Some(Fault::Once { at, errno: Errno::ACCESS }), open));
+        run(&scratch).unwrap_or_else(|error| panic!("at {at}: {error}"));
+        assert_eq!(scratch.files("data"), new_files, "at {at}");
+    }
+}
+
 // A4, A5, A6: one step fails, the process lives on.
 #[test]
 fn a_step_that_fails_leaves_old_or_new_and_the_next_run_converges() {

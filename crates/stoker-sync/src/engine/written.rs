@@ -50,6 +50,11 @@ impl<'e> Written<'e> {
         let disk = |source| write::Error::Disk { source };
         cancel.check().map_err(write::Error::Cancelled)?;
         let Engine { view, state, lock } = &mut *self.engine;
+        // Its staged files are all that a journal has: a new stage would throw them away.
+        if state.look(store::JOURNAL).map_err(disk)?.is_some() {
+            self.is_open = false;
+            return Err(write::Error::Unfinished);
+        }
         lock.sign(state).map_err(disk)?;
         let Plan { request, work, .. } = &mut self.plan;
         let records = work.header.as_ref().map(|header| header.mappings.as_slice());

@@ -13,6 +13,7 @@ use std::ops::Range;
 use super::codec::{Reader, Writer};
 use super::header::Header;
 use super::record::DirPatch;
+use crate::path::RelPath;
 
 const MAGIC: &[u8; 8] = b"stoker\x01\n";
 const PREAMBLE: usize = 8 + 3 * 8 + 4;
@@ -144,6 +145,15 @@ impl Segment {
         let mut reader = Reader(self.bytes.get(self.directories.clone())?.get(offset..)?);
         let path = reader.bytes()?;
         Some((path, reader))
+    }
+
+    /// Returns everything that the segment says about directories.
+    pub(crate) fn patches(&self) -> impl Iterator<Item = DirPatch> {
+        (0..self.index.len()).filter_map(|position| {
+            let (path, mut reader) = self.entry(position)?;
+            let change = DirPatch::unpack_change(&mut reader)?;
+            Some(DirPatch { path: RelPath::from_clean(path), change })
+        })
     }
 
     /// Returns how many directories the segment speaks of.

@@ -32,8 +32,8 @@ pub(crate) struct DirDraft {
 /// Whether a directory is part of the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DirState {
-    /// It is, with this to be in it besides files.
-    Wanted { has_children: bool },
+    /// It is.
+    Wanted,
     /// It was.
     Gone,
 }
@@ -96,7 +96,7 @@ impl Drafting<'_> {
         let mut draft = DirDraft {
             path: dir.path,
             key: dir.key,
-            state: DirState::Wanted { has_children: !dir.children.is_empty() },
+            state: DirState::Wanted,
             kept: Vec::new(),
             candidates: Vec::new(),
             dropped: Vec::new(),

@@ -76,6 +76,31 @@ fn a_gate_that_stays_shut_leaves_nothing_behind() {
     assert_eq!(scratch.read("data/projects/b/c"), "3");
 }
 
+// A8: what somebody made in our place meanwhile is joined, not replaced.
+#[test]
+fn a_directory_that_appears_meanwhile_is_joined() {
+    struct Maker<'a>(&'a Scratch);
+    impl Gate for Maker<'_> {
+        fn open(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+            self.0.write("data/projects/new/deep/theirs", "t");
+            self.0.write("data/projects/new/x", "theirs");
+            Ok(())
+        }
+    }
+    let scratch = Scratch::new();
+    let commit = Commit::of([("p/new/x", "1"), ("p/new/deep/y", "2"), ("p/old", "3")]);
+    let (cancel, mut source) = (Cancel::default(), commit.clone());
+    let mut engine = scratch.engine();
+    let plan = engine.plan(&mut source, &request(&commit, ["p:projects"]), &cancel).unwrap();
+    let written = engine.write(plan, &mut source, &cancel).unwrap();
+    written.apply(&mut Maker(&scratch)).unwrap();
+    for (path, content) in
+        [("new/x", "1"), ("new/deep/y", "2"), ("new/deep/theirs", "t"), ("old", "3")]
+    {
+        assert_eq!(scratch.read(format!("data/projects/{path}")), content);
+    }
+}
+
 /// A source that is cancelled after some files.
 struct Interrupted<'a>(Commit, &'a Cancel, usize);
 

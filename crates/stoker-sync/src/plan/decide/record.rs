@@ -59,7 +59,7 @@ impl Deciding<'_> {
         }
         let removals: Vec<_> =
             dropped.into_iter().chain(forgotten).map(|record| record.name).collect();
-        let is_way = matches!(state, DirState::Wanted { .. }) && key.0.is_empty();
+        let is_way = state == DirState::Wanted && key.0.is_empty();
         let is_forgotten = !holds_files && (is_way || state == DirState::Gone);
         let has_same_key = last.as_ref().is_some_and(|last| last.key == key);
         let change = if is_forgotten {
