@@ -1,0 +1,116 @@
+//! What users are told about a ref: warnings where it was resolved, errors where it was not.
+
+use std::fmt::{self, Display, Formatter};
+
+use stoker_api::word::{Commit, RefName};
+
+use super::range;
+
+/// How many candidates an error lists.
+const LISTED: usize = 10;
+
+/// What a user should know about a resolution that succeeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Warning {
+    /// The name is both a branch and a tag.
+    BranchAndTag {
+        /// The full name of the branch, which was taken.
+        branch: Box<str>,
+        /// The full name of the tag.
+        tag: Box<str>,
+    },
+    /// Two tags are the same version and different commits.
+    SameVersion {
+        /// The full name of the tag that was taken.
+        taken: Box<str>,
+        /// The full name of the other.
+        other: Box<str>,
+    },
+    /// No branch or tag reaches the commit, and the user allowed that.
+    Unreachable {
+        /// The commit.
+        commit: Commit,
+    },
+}
+
+/// Why a ref could not be resolved.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The text after `semver:` is no range.
+    #[error("{wanted:?} is not a version range")]
+    Range {
+        /// The ref that was wanted.
+        wanted: RefName,
+        /// What is wrong with it.
+        source: range::Error,
+    },
+    /// The remote has no such ref.
+    #[error("ref {wanted:?} is not on the remote{}", Nearest(.nearest))]
+    NotFound {
+        /// The ref that was wanted.
+        wanted: RefName,
+        /// The full name of a ref that looks like it.
+        nearest: Option<Box<str>>,
+    },
+    /// No tag is a version in the range.
+    #[error("no tag of the remote is a version in {wanted:?} ({versions} tags are versions)")]
+    NoVersion {
+        /// The ref that was wanted.
+        wanted: RefName,
+        /// How many tags are versions at all.
+        versions: usize,
+    },
+    /// More than one commit begins with the digits.
+    #[error("{wanted:?} is ambiguous: {}", Candidates(.candidates))]
+    Ambiguous {
+        /// The ref that was wanted.
+        wanted: RefName,
+        /// The commits that begin so.
+        candidates: Vec<Commit>,
+    },
+    /// No branch or tag of the remote reaches the commit.
+    #[error("no branch or tag of the remote reaches the commit {wanted:?}")]
+    Unreachable {
+        /// The ref that was wanted.
+        wanted: RefName,
+    },
+}
+
+struct Nearest<'a>(&'a Option<Box<str>>);
+
+struct Candidates<'a>(&'a [Commit]);
+
+impl Display for Warning {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BranchAndTag { branch, tag } => write!(
+                formatter,
+                "the name is both a branch and a tag: {branch:?} was taken, not {tag:?}"
+            ),
+            Self::SameVersion { taken, other } => write!(
+                formatter,
+                "two tags are the same version of different commits: {taken:?} was taken, not {other:?}"
+            ),
+            Self::Unreachable { commit } => {
+                write!(formatter, "no branch or tag of the remote reaches the commit {commit}")
+            }
+        }
+    }
+}
+
+impl Display for Nearest<'_> {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |name| write!(formatter, "; did you mean {name:?}?"))
+    }
+}
+
+impl Display for Candidates<'_> {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let shown: Vec<_> = self.0.iter().take(LISTED).map(Commit::as_str).collect();
+        formatter.write_str(&shown.join(", "))?;
+        match self.0.len().saturating_sub(LISTED) {
+            0 => Ok(()),
+            more => write!(formatter, " and {more} more"),
+        }
+    }
+}
