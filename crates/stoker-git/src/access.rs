@@ -1,0 +1,96 @@
+//! How one repository is reached: its URL, who we are, whom we trust, and how long we wait.
+
+use std::path::PathBuf;
+
+use stoker_api::word::{HttpUrl, RepoUrl, SafeUrl, Transport};
+
+use crate::auth::Auth;
+use crate::limits::Limits;
+
+/// Everything needed to reach one repository.
+///
+/// It holds no credential, only where credentials are: files are read anew for each operation.
+#[derive(Debug, Clone)]
+pub struct Access {
+    /// Where the repository is.
+    pub url: RepoUrl,
+    /// Who we are.
+    pub auth: Auth,
+    /// The certificates to trust instead of the system's, as PEM.
+    pub ca_file: Option<PathBuf>,
+    /// The proxy for HTTP and HTTPS. Without one, the proxy variables of our environment count.
+    pub proxy: Option<HttpUrl>,
+    /// Whether credentials may travel unencrypted.
+    pub plain_http: PlainHttp,
+    /// A program that calls [`crate::helper::serve`] first: git asks it for credentials, and runs
+    /// ssh through it. Usually our own.
+    pub helper: PathBuf,
+    /// How long one operation may take.
+    pub limits: Limits,
+}
+
+/// Whether credentials may travel over `http://` to another machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlainHttp {
+    /// Only to this machine itself.
+    Refused,
+    /// Everywhere: `git.allowInsecureHTTP`, `--allow-insecure-http`.
+    Allowed,
+}
+
+impl Access {
+    /// Returns access to a public repository with the usual limits.
+    pub fn public(url: RepoUrl, helper: impl Into<PathBuf>) -> Self {
+        Self {
+            url,
+            auth: Auth::None,
+            ca_file: None,
+            proxy: None,
+            plain_http: PlainHttp::Refused,
+            helper: helper.into(),
+            limits: Limits::default(),
+        }
+    }
+
+    pub(crate) fn remote(&self) -> SafeUrl {
+        SafeUrl::from(&self.url)
+    }
+}
+
+/// The word by which git allows a transport, and no other.
+pub(crate) fn protocol(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Https => "https",
+        Transport::Http => "http",
+        Transport::Ssh => "ssh",
+        Transport::Git => "git",
+        Transport::File => "file",
+    }
+}
+
+/// Says whether a host is this machine, by its address or by the name that always means it.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The host and port of a web URL as git names them when it asks for credentials.
+pub(crate) fn web_origin(url: &RepoUrl) -> Option<&str> {
+    url.as_str().split_once("://")?.1.split('/').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_loopback() {
+        for host in ["localhost", "LOCALHOST", "127.0.0.1", "127.9.9.9", "::1"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["localhost.example.com", "10.0.0.1", "example.com", "127.0.0.1.nip.io", "::2"]
+        {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+}

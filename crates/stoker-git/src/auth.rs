@@ -1,0 +1,201 @@
+//! Who we are to a git server, and how that reaches git without being seen.
+//!
+//! # Promises
+//!
+//! No credential is ever in an argument, an environment variable, a config file, a URL, a file of
+//! ours or a message. Git asks our own program ([`crate::helper`]) for a password, and that reads the
+//! file; keys for ssh lie in memory for the time of one operation. Every operation reads the files
+//! anew, so that a rotated credential counts at once.
+
+pub mod askpass;
+pub mod github_app;
+mod passwd;
+pub mod ssh;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stoker_api::word::{SafeUrl, Secret, Transport};
+
+use crate::access::{Access, PlainHttp, is_loopback, web_origin};
+use crate::memfile::MemFile;
+use github_app::GithubApp;
+
+/// The user name that forges expect beside a token.
+pub const DEFAULT_USERNAME: &str = "x-access-token";
+
+/// The longest file that is read: keys and tokens are far shorter, bundles of certificates are not.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Who we are to a git server.
+#[derive(Debug, Clone)]
+pub enum Auth {
+    /// Nobody: the repository is public.
+    None,
+    /// A token or a password.
+    Token {
+        /// The file that holds it, in one line.
+        file: PathBuf,
+        /// The user name to give with it.
+        username: String,
+    },
+    /// An SSH key.
+    SshKey {
+        /// The file with the private key, without a passphrase.
+        key: PathBuf,
+        /// The host keys to trust, as in `known_hosts`. There is no way to trust any.
+        known_hosts: PathBuf,
+    },
+    /// A GitHub App, whose key is exchanged for short-lived tokens.
+    GithubApp(Arc<GithubApp>),
+}
+
+/// Why credentials can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file can't be read.
+    #[error("failed to read the {what} {path:?}")]
+    Read {
+        /// What the file holds.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A file has nothing in it.
+    #[error("the {what} {path:?} is empty")]
+    Empty {
+        /// What the file should hold.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file holds what can't be a credential.
+    #[error("the {what} {path:?} {fault}")]
+    Malformed {
+        /// What the file should hold.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        fault: &'static str,
+    },
+    /// The transport can't carry this kind of credential.
+    #[error("{given} can't be used with {remote}, which needs {needed}")]
+    Mismatch {
+        /// What was given.
+        given: &'static str,
+        /// What the URL needs.
+        needed: &'static str,
+        /// The repository.
+        remote: SafeUrl,
+    },
+    /// The credential would travel for all to see.
+    #[error("credentials over http:// to {remote} would be readable on the way")]
+    PlainHttp {
+        /// The repository.
+        remote: SafeUrl,
+    },
+    /// GitHub gave no token for the App's key.
+    #[error("failed to get a token for the GitHub App")]
+    GithubApp {
+        /// Why not.
+        source: github_app::Error,
+    },
+    /// A file in memory could not be made.
+    #[error("failed to keep a credential in memory")]
+    Memory {
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// What one operation hands to git: names of files, and the files in memory behind them.
+#[derive(Debug, Default)]
+pub(crate) struct Granted {
+    pub(crate) environment: Vec<(&'static str, std::ffi::OsString)>,
+    /// Kept until the operation is over: the paths in the environment end with them.
+    pub(crate) _held: Vec<MemFile>,
+}
+
+/// Reads the credentials for one operation and checks that they fit the URL.
+pub(crate) fn grant(access: &Access) -> Result<Granted, Error> {
+    check_fit(access)?;
+    match &access.auth {
+        Auth::None => Ok(Granted::default()),
+        Auth::Token { file, username } => {
+            read_line("token file", file)?;
+            Ok(askpass::grant(access, &absolute(file), username, Vec::new()))
+        }
+        Auth::GithubApp(app) => {
+            let token = app.token().map_err(|source| Error::GithubApp { source })?;
+            let file = hold(token.reveal())?;
+            Ok(askpass::grant(access, &file.path(), DEFAULT_USERNAME, vec![file]))
+        }
+        Auth::SshKey { key, known_hosts } => ssh::grant(access, key, known_hosts),
+    }
+}
+
+fn check_fit(access: &Access) -> Result<(), Error> {
+    let transport = access.url.transport();
+    let mismatch = |given, needed| Error::Mismatch { given, needed, remote: access.remote() };
+    let needed = match transport {
+        Transport::Ssh => "an SSH key",
+        Transport::Https | Transport::Http => "a token or a GitHub App",
+        Transport::Git | Transport::File => "no credentials",
+    };
+    match (&access.auth, transport) {
+        (Auth::None, Transport::Ssh) => Err(mismatch("no credential", needed)),
+        (Auth::None, _)
+        | (Auth::SshKey { .. }, Transport::Ssh)
+        | (Auth::Token { .. } | Auth::GithubApp(_), Transport::Https) => Ok(()),
+        (Auth::SshKey { .. }, _) => Err(mismatch("an SSH key", needed)),
+        (Auth::Token { .. } | Auth::GithubApp(_), Transport::Http) => {
+            let loopback = access.url.host().is_some_and(is_loopback);
+            let fine = loopback || access.plain_http == PlainHttp::Allowed;
+            if fine { Ok(()) } else { Err(Error::PlainHttp { remote: access.remote() }) }
+        }
+        (Auth::Token { .. }, _) => Err(mismatch("a token", needed)),
+        (Auth::GithubApp(_), _) => Err(mismatch("a GitHub App", needed)),
+    }
+}
+
+/// Reads a credential; one trailing newline is dropped.
+pub(crate) fn read(what: &'static str, path: &Path) -> Result<Secret, Error> {
+    let failed = |source| Error::Read { what, path: path.into(), source };
+    let length = fs::metadata(path).map_err(failed)?.len();
+    if length > MAX_BYTES {
+        return Err(Error::Malformed { what, path: path.into(), fault: "is too long" });
+    }
+    let secret = Secret::from_file(fs::read(path).map_err(failed)?);
+    if secret.is_empty() { Err(Error::Empty { what, path: path.into() }) } else { Ok(secret) }
+}
+
+/// Reads a credential that git passes on as one line.
+pub(crate) fn read_line(what: &'static str, path: &Path) -> Result<Secret, Error> {
+    let secret = read(what, path)?;
+    if secret.reveal().iter().any(|byte| matches!(byte, b'\n' | b'\r' | 0)) {
+        let fault = "holds more than one line";
+        return Err(Error::Malformed { what, path: path.into(), fault });
+    }
+    Ok(secret)
+}
+
+fn hold(content: &[u8]) -> Result<MemFile, Error> {
+    MemFile::new(content).map_err(|source| Error::Memory { source })
+}
+
+/// Git runs elsewhere, so a path that was given relative to here has to be whole.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn origin(access: &Access) -> &str {
+    web_origin(&access.url).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

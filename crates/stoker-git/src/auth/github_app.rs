@@ -1,0 +1,113 @@
+//! A GitHub App: its private key signs a short letter, which GitHub exchanges for a token.
+//!
+//! # Promises
+//!
+//! A token is used again until ten minutes before its end, by the server's clock. Tokens are asked
+//! for one repository, to read its contents, and nothing more. An exchange ends within its timeout.
+//! Errors carry the server's status, never its body.
+
+mod exchange;
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use stoker_api::word::{HttpUrl, Secret};
+
+use crate::access::is_loopback;
+
+pub use exchange::Error;
+
+/// Tokens are renewed this long before they end: the kubelet may take 90 s to show a new one.
+const RENEW_BEFORE: Duration = Duration::from_mins(10);
+
+/// Which App, and where its key is.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The App's id (or its client id).
+    pub app_id: String,
+    /// The installation's id.
+    pub installation_id: u64,
+    /// The file with the private key, as PEM.
+    pub key_file: PathBuf,
+    /// The API: `https://api.github.com`, or `https://host/api/v3` of a GitHub Enterprise Server.
+    pub api: HttpUrl,
+    /// The repository's name, to which tokens are limited.
+    pub repository: Option<String>,
+    /// The certificates to trust instead of the system's, as PEM.
+    pub ca_file: Option<PathBuf>,
+    /// The proxy to use.
+    pub proxy: Option<HttpUrl>,
+    /// How long one exchange may take.
+    pub timeout: Duration,
+}
+
+/// A GitHub App with the token that it got last.
+#[derive(Debug)]
+pub struct GithubApp {
+    settings: Settings,
+    cached: Mutex<Option<Token>>,
+}
+
+/// A token, and when it ends by our own monotonic clock.
+#[derive(Debug, Clone)]
+pub struct Token {
+    /// The token itself.
+    pub value: Secret,
+    /// When it ends.
+    pub ends: Instant,
+}
+
+impl GithubApp {
+    /// The API of github.com.
+    pub const DEFAULT_API: &str = "https://api.github.com";
+
+    /// Returns an App that has no token yet.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, cached: Mutex::new(None) }
+    }
+
+    /// Returns a token that is good for at least ten minutes (or as long as GitHub gives).
+    ///
+    /// Blocks. The key is read, and GitHub asked, only if the token at hand is about to end.
+    pub fn token(&self) -> Result<Secret, Error> {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(token) = cached.as_ref().filter(|token| token.is_fresh(Instant::now())) {
+            return Ok(token.value.clone());
+        }
+        let token = self.exchange()?;
+        Ok(cached.insert(token).value.clone())
+    }
+
+    /// Returns a new token from GitHub, whatever is at hand. Blocks.
+    pub fn exchange(&self) -> Result<Token, Error> {
+        let plain = self.settings.api.as_str().starts_with("http://");
+        if plain && !is_loopback(host_of(&self.settings.api)) {
+            return Err(Error::PlainHttp);
+        }
+        exchange::exchange(&self.settings)
+    }
+
+    /// Forgets the token at hand, because the server refused it.
+    pub fn forget(&self) {
+        *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Token {
+    fn is_fresh(&self, now: Instant) -> bool {
+        self.ends.saturating_duration_since(now) > RENEW_BEFORE
+    }
+}
+
+fn host_of(url: &HttpUrl) -> &str {
+    let address = url.as_str().split_once("://").map_or("", |(_, rest)| rest);
+    let address = address.split('/').next().unwrap_or_default();
+    match address.strip_prefix('[') {
+        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
+        None => address.split(':').next().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Runs ssh with one key and the host keys that we trust, and nothing of the user's own.
+//!
+//! Git runs our own program instead of ssh, and that becomes ssh ([`arguments`]): no shell and no
+//! quoting is involved. Key and host keys lie in memory, so that neither their mode nor blanks in
+//! their paths matter to ssh.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use rustix::process::{getgid, getuid};
+use stoker_api::word::Secret;
+
+use super::{Access, Error, Granted, hold, passwd, read};
+
+pub(crate) const KEY: &str = "STOKER_SSH_KEY";
+pub(crate) const KNOWN_HOSTS: &str = "STOKER_SSH_KNOWN_HOSTS";
+/// Only for a uid that ssh would not run for: see [`super::passwd`].
+pub(crate) const LIBRARY: &str = "STOKER_SSH_LIBRARY";
+pub(crate) const PASSWD: &str = "STOKER_SSH_PASSWD";
+pub(crate) const CONNECT_SECONDS: &str = "STOKER_SSH_CONNECT_SECONDS";
+
+/// Nothing of the user, nothing of the system, no questions, no forwarding, no trust on first use.
+const OPTIONS: &[&str] = &[
+    "BatchMode=yes",
+    "IdentitiesOnly=yes",
+    "IdentityAgent=none",
+    "PreferredAuthentications=publickey",
+    "StrictHostKeyChecking=yes",
+    "GlobalKnownHostsFile=/dev/null",
+    "UpdateHostKeys=no",
+    "CheckHostIP=no",
+    "ClearAllForwardings=yes",
+    "PermitLocalCommand=no",
+    "ControlPath=none",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=2",
+    "LogLevel=ERROR",
+];
+
+/// Returns the arguments of ssh: our own before those that git gave; `None` if git did not ask us.
+pub fn arguments(
+    environment: &dyn Fn(&str) -> Option<OsString>,
+    from_git: impl IntoIterator<Item = OsString>,
+) -> Option<Vec<OsString>> {
+    let mut known_hosts = OsString::from("UserKnownHostsFile=");
+    known_hosts.push(environment(KNOWN_HOSTS)?);
+    let mut connect = OsString::from("ConnectTimeout=");
+    connect.push(environment(CONNECT_SECONDS)?);
+    let key = environment(KEY)?;
+    let mut arguments: Vec<OsString> =
+        ["-F", "none", "-a", "-x", "-T", "-i"].map(Into::into).into();
+    arguments.push(key);
+    for option in OPTIONS.iter().map(OsString::from).chain([known_hosts, connect]) {
+        arguments.extend(["-o".into(), option]);
+    }
+    arguments.extend(from_git);
+    Some(arguments)
+}
+
+pub(super) fn grant(access: &Access, key: &Path, known_hosts: &Path) -> Result<Granted, Error> {
+    let secret = read("SSH key", key)?;
+    if !secret.reveal().starts_with(b"-----BEGIN ") {
+        let fault = "does not begin with \"-----BEGIN\", so it is no private key";
+        return Err(Error::Malformed { what: "SSH key", path: key.into(), fault });
+    }
+    let hosts = read("known hosts file", known_hosts)?;
+    if !hosts.reveal().split(|byte| *byte == b'\n').any(names_a_host) {
+        return Err(Error::Empty { what: "known hosts file", path: known_hosts.into() });
+    }
+    // OpenSSH does not take a key whose last line has no end, which is how many Secrets hold it.
+    let key = hold(whole_lines(&secret).reveal())?;
+    let hosts = hold(whole_lines(&hosts).reveal())?;
+    let seconds = access.limits.timeout.as_secs().max(1).to_string();
+    let mut environment = vec![
+        ("GIT_SSH", access.helper.clone().into_os_string()),
+        ("GIT_SSH_VARIANT", "ssh".into()),
+        (KEY, key.path().into()),
+        (KNOWN_HOSTS, hosts.path().into()),
+        (CONNECT_SECONDS, seconds.into()),
+    ];
+    let mut held = vec![key, hosts];
+    if let Some(substitute) = passwd::substitute(getuid().as_raw(), getgid().as_raw()) {
+        let passwd = hold(&substitute.passwd)?;
+        environment.push((LIBRARY, substitute.library.into_os_string()));
+        environment.push((PASSWD, passwd.path().into_os_string()));
+        held.push(passwd);
+    }
+    Ok(Granted { environment, _held: held })
+}
+
+fn names_a_host(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    !line.is_empty() && !line.starts_with(b"#")
+}
+
+fn whole_lines(text: &Secret) -> Secret {
+    let mut lines = Vec::with_capacity(text.reveal().len() + 1);
+    lines.extend(text.reveal().iter().filter(|byte| **byte != b'\r'));
+    lines.push(b'\n');
+    Secret::new(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_come_first_and_what_git_gives_stays_last() {
+        let environment = |name: &str| Some(OsString::from(format!("/{name}")));
+        let given = ["-o", "SendEnv=GIT_PROTOCOL", "git@host", "git-upload-pack 'x'"];
+        let arguments = arguments(&environment, given.map(OsString::from)).unwrap();
+        assert_eq!(arguments[..2], ["-F", "none"]);
+        assert!(arguments.contains(&"StrictHostKeyChecking=yes".into()));
+        assert!(arguments.contains(&"UserKnownHostsFile=/STOKER_SSH_KNOWN_HOSTS".into()));
+        assert_eq!(arguments[arguments.len() - 4..], given.map(OsString::from));
+    }
+
+    #[test]
+    fn comments_and_blanks_name_no_host() {
+        assert!(!names_a_host(b"  # comment"));
+        assert!(!names_a_host(b" \r"));
+        assert!(names_a_host(b"git.example ssh-ed25519 AAAA"));
+    }
+
+    #[test]
+    fn a_key_without_its_last_newline_or_with_windows_ends_is_made_whole() {
+        assert_eq!(whole_lines(&Secret::new("a\r\nb")).reveal(), b"a\nb\n");
+    }
+}

@@ -1,0 +1,68 @@
+use stoker_api::word::RepoUrl;
+
+use super::*;
+
+fn access(url: &str, auth: Auth) -> Access {
+    Access { auth, ..Access::public(RepoUrl::parse(url).unwrap(), "/helper") }
+}
+
+fn token() -> Auth {
+    Auth::Token { file: "/token".into(), username: "x".into() }
+}
+
+fn key() -> Auth {
+    Auth::SshKey { key: "/key".into(), known_hosts: "/hosts".into() }
+}
+
+// A credential that does not fit is never silently ignored.
+#[test]
+fn credentials_fit_the_transport_or_are_refused() {
+    let cases = [
+        ("https://h/r", token(), true),
+        ("https://h/r", Auth::None, true),
+        ("https://h/r", key(), false),
+        ("ssh://git@h/r", key(), true),
+        ("git@h:r", key(), true),
+        ("git@h:r", token(), false),
+        ("git@h:r", Auth::None, false),
+        ("git://h/r", Auth::None, true),
+        ("git://h/r", token(), false),
+        ("file:///r", Auth::None, true),
+        ("file:///r", key(), false),
+        ("http://h/r", Auth::None, true),
+    ];
+    for (url, auth, fits) in cases {
+        let text = format!("{url} {auth:?}");
+        assert_eq!(check_fit(&access(url, auth)).is_ok(), fits, "{text}");
+    }
+}
+
+#[test]
+fn credentials_go_over_plain_http_to_this_machine_or_by_permission() {
+    let cases = [
+        ("http://127.0.0.1:1234/r", PlainHttp::Refused, true),
+        ("http://localhost/r", PlainHttp::Refused, true),
+        ("http://[::1]:1/r", PlainHttp::Refused, true),
+        ("http://git.example/r", PlainHttp::Refused, false),
+        ("http://127.0.0.1.evil.example/r", PlainHttp::Refused, false),
+        ("http://git.example/r", PlainHttp::Allowed, true),
+    ];
+    for (url, plain_http, fits) in cases {
+        let access = Access { plain_http, ..access(url, token()) };
+        let checked = check_fit(&access);
+        assert_eq!(checked.is_ok(), fits, "{url}");
+        assert!(fits || matches!(checked, Err(Error::PlainHttp { .. })));
+    }
+}
+
+#[test]
+fn one_trailing_newline_is_dropped_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("token");
+    for (content, kept) in [("a\n", "a"), ("a", "a"), (" a \n", " a "), ("a\r\n", "a")] {
+        fs::write(&file, content).unwrap();
+        assert_eq!(read_line("token", &file).unwrap().reveal(), kept.as_bytes(), "{content:?}");
+    }
+    fs::write(&file, "a\n\n").unwrap();
+    assert!(matches!(read_line("token", &file), Err(Error::Malformed { .. })));
+}

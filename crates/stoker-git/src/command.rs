@@ -1,0 +1,216 @@
+//! Builds git commands that see nothing of the machine but what we give them.
+//!
+//! # Promises
+//!
+//! No configuration of the system or the user, no hooks, no prompts, no helpers, no lazy fetches, no
+//! transport but the URL's own, no shell between us and git. Every value that comes from outside is
+//! of a checked type, and stands where git can't take it for an option.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use stoker_api::word::{RepoUrl, Transport};
+
+use crate::access::{Access, protocol};
+use crate::auth::{self, Granted};
+use crate::helper;
+use crate::memfile::MemFile;
+
+/// What keeps git's processes small, whatever the repository holds, and what makes it strict.
+const SETTINGS: &[&str] = &[
+    "core.bigFileThreshold=1m",
+    "core.packedGitWindowSize=1m",
+    "core.packedGitLimit=8m",
+    "core.deltaBaseCacheLimit=4m",
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.askPass=",
+    "credential.helper=",
+    "pack.threads=1",
+    "fetch.unpackLimit=1",
+    "fetch.recurseSubmodules=false",
+    "fetch.writeCommitGraph=false",
+    // Ids are verified all the same. Fsck would refuse a whole commit for one odd name or an old
+    // commit's time zone, without a word that helps; the planner judges names, and shows them.
+    "transfer.fsckObjects=false",
+    "fetch.fsckObjects=false",
+    "transfer.bundleURI=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "protocol.version=2",
+    "http.followRedirects=initial",
+    "http.sslVerify=true",
+    // We are stricter ourselves; this is for a git that has lost us.
+    "http.lowSpeedLimit=1",
+    "http.lowSpeedTime=600",
+    "advice.fetchShowForcedUpdates=false",
+];
+
+/// What of our own environment git may see. Proxies only if they hold no credential.
+const KEPT: &[&str] = &["PATH", "GIT_EXEC_PATH", "TMPDIR", "LD_LIBRARY_PATH"];
+/// Whom this machine trusts, where we are not told otherwise.
+const TRUST: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"];
+const PROXIES: &[&str] =
+    &["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"];
+
+/// One operation's way to a repository: credentials read, files in memory held.
+#[derive(Debug)]
+pub(crate) struct Session {
+    granted: Granted,
+    settings: Vec<OsString>,
+    config: Option<MemFile>,
+    transport: Transport,
+    inherited: Vec<&'static str>,
+    helper: PathBuf,
+}
+
+impl Session {
+    /// Reads the credentials for one operation.
+    pub(crate) fn open(access: &Access) -> Result<Self, auth::Error> {
+        let granted = auth::grant(access)?;
+        let transport = access.url.transport();
+        let mut settings = Vec::new();
+        if let Some(path) = &access.ca_file {
+            auth::read("CA file", path)?;
+            let mut setting = OsString::from("http.sslCAInfo=");
+            setting.push(auth::absolute(path));
+            settings.push(setting);
+        }
+        if let Some(proxy) = &access.proxy {
+            settings.push(format!("http.proxy={proxy}").into());
+        }
+        let mut inherited = Vec::new();
+        if access.ca_file.is_none() {
+            inherited.extend(TRUST);
+        }
+        if access.proxy.is_none() {
+            inherited.extend(PROXIES);
+        }
+        let config = match transport {
+            Transport::File => Some(trust(&access.url)),
+            Transport::Https | Transport::Http | Transport::Ssh | Transport::Git => None,
+        };
+        let config = config.transpose().map_err(|source| auth::Error::Memory { source })?;
+        Ok(Self {
+            granted,
+            settings,
+            config,
+            transport,
+            inherited,
+            helper: auth::absolute(&access.helper),
+        })
+    }
+
+    /// Returns a git command that can reach the repository.
+    pub(crate) fn git(&self) -> Command {
+        let mut command = Command::new(&self.helper);
+        isolate(&mut command);
+        command.env(helper::PARENT, std::process::id().to_string());
+        for setting in &self.settings {
+            command.arg("-c").arg(setting);
+        }
+        command.env("GIT_ALLOW_PROTOCOL", protocol(self.transport));
+        if let Some(config) = &self.config {
+            command.env("GIT_CONFIG_GLOBAL", config.path());
+        }
+        for name in &self.inherited {
+            let value = std::env::var_os(name);
+            if let Some(value) = value.filter(|value| !value.as_encoded_bytes().contains(&b'@')) {
+                command.env(name, value);
+            }
+        }
+        for (name, value) in &self.granted.environment {
+            command.env(name, value);
+        }
+        command
+    }
+}
+
+/// Returns a git command that can reach nothing but this machine's disk.
+pub(crate) fn local() -> Command {
+    let mut command = Command::new("git");
+    isolate(&mut command);
+    command
+}
+
+fn isolate(command: &mut Command) {
+    command.env_clear();
+    for name in KEPT {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command.envs([
+        ("LC_ALL", "C"),
+        // Nothing is below it: no ~/.netrc, no ~/.config, no ~/.ssh.
+        ("HOME", "/dev/null"),
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_ATTR_NOSYSTEM", "1"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_NO_REPLACE_OBJECTS", "1"),
+        // Git 2.44 and later; older ones can't fetch lazily because no file names a promisor.
+        ("GIT_NO_LAZY_FETCH", "1"),
+        ("GIT_OPTIONAL_LOCKS", "0"),
+        // A kilobyte of delta can claim to become gigabytes; no file of a gateway is that big.
+        ("GIT_ALLOC_LIMIT", "512m"),
+        ("GIT_ALLOW_PROTOCOL", ""),
+    ]);
+    // Neither a repository around our working directory nor its configuration is of interest.
+    command.current_dir("/").env("GIT_CEILING_DIRECTORIES", "/");
+    command.arg("--no-pager");
+    for setting in SETTINGS {
+        command.args(["-c", setting]);
+    }
+}
+
+/// Adds what a fetch needs: the name and the nature of the remote.
+///
+/// None of it is in a file. To every other command the store looks like a plain repository, so that
+/// none can fetch lazily what it misses.
+pub(crate) fn remote_settings(command: &mut Command, url: &RepoUrl, filter: &str) {
+    command.arg("-c").arg(format!("remote.origin.url={url}"));
+    command.args(["-c", "remote.origin.promisor=true"]);
+    command.arg("-c").arg(format!("remote.origin.partialclonefilter={filter}"));
+}
+
+/// Git's own upload-pack refuses a repository of another user, and hears only a config file.
+/// Who names the path explicitly, trusts it.
+fn trust(url: &RepoUrl) -> io::Result<MemFile> {
+    let path = file_path(url);
+    let quoted = path.replace('\\', "\\\\").replace('"', "\\\"");
+    let mut config = String::from("[safe]\n");
+    for suffix in ["", "/.git", ".git", ".git/.git"] {
+        let quoted = quoted.trim_end_matches('/');
+        writeln!(config, "\tdirectory = \"{quoted}{suffix}\"").expect("a string takes any text");
+    }
+    MemFile::new(config.as_bytes())
+}
+
+/// The path that a `file://` URL names, decoded as git decodes it.
+pub(crate) fn file_path(url: &RepoUrl) -> String {
+    let path = url.as_str().strip_prefix("file://").unwrap_or_default();
+    let path = path.strip_prefix("localhost").unwrap_or(path);
+    let mut decoded = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let code = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let (byte, consumed) = match code.filter(|_| *first == b'%') {
+            Some(code) => (code, &after[2..]),
+            None => (*first, after),
+        };
+        decoded.push(byte);
+        rest = consumed;
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+/// Sets the directory that a command works on, as a repository that needs no discovery.
+pub(crate) fn in_repository(mut command: Command, repository: &Path) -> Command {
+    command.env("GIT_DIR", repository);
+    command
+}

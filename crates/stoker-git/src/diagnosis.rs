@@ -1,0 +1,248 @@
+//! Reads what git says when it fails: the one place that looks into git's text.
+//!
+//! Git runs with `LC_ALL=C`, so that its sentences are the ones below. Lines that a server wrote
+//! (`remote: …`, `fatal: remote error: …`) help to classify, but are never shown: a server may say
+//! anything, a credential that it was sent included.
+
+mod phrase;
+
+use std::time::Duration;
+
+use stoker_api::word::{SafeUrl, Transport};
+
+use crate::access::Access;
+use crate::process::{self, Output};
+use phrase::{Class, PHRASES};
+
+/// Why git failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The server refused the credentials, or wanted some.
+    #[error("the server refused the credentials{}", Status(*.status))]
+    Authentication {
+        /// The status of the server's answer, where it speaks HTTP.
+        status: Option<u16>,
+    },
+    /// The server's host key is unknown or has changed.
+    #[error("the server's host key is not the one that is trusted")]
+    HostKey,
+    /// The server's certificate is not trusted, or TLS failed otherwise.
+    #[error("the server's certificate is not trusted: {detail}")]
+    Tls {
+        /// What the TLS library says.
+        detail: String,
+    },
+    /// There is no such repository, or none that we may see.
+    #[error("there is no such repository, or none that these credentials may see{}", Status(*.status))]
+    NotFound {
+        /// The status of the server's answer, where it speaks HTTP.
+        status: Option<u16>,
+    },
+    /// No connection, or it broke.
+    #[error("the server can't be reached: {detail}")]
+    Unreachable {
+        /// What the network says.
+        detail: &'static str,
+    },
+    /// The server answered with an error of its own.
+    #[error("the server answered {status}")]
+    Server {
+        /// The status of the server's answer.
+        status: u16,
+    },
+    /// The server sent us to another host.
+    #[error("the server redirects to another host, {to}")]
+    Redirected {
+        /// Where to.
+        to: SafeUrl,
+    },
+    /// The server does not give out this object.
+    #[error("the server does not give out the object that was asked for")]
+    NotOurRef,
+    /// What arrived is not what was asked for, or not git at all.
+    #[error("what the server sent is damaged, or is not git")]
+    Damaged,
+    /// The repository belongs to another user.
+    #[error("the repository {path:?} belongs to {}, not to us", Owner(*.owner))]
+    DubiousOwnership {
+        /// The directory.
+        path: String,
+        /// Its owner's uid.
+        owner: Option<u32>,
+    },
+    /// The disk is full.
+    #[error("no space is left on the disk of the object store")]
+    DiskFull,
+    /// The store is damaged or locked; it is rebuilt when it is used next.
+    #[error("the object store is damaged")]
+    Store,
+    /// The time is up.
+    #[error("no end after {} s", .after.as_secs())]
+    TimedOut {
+        /// The timeout.
+        after: Duration,
+    },
+    /// The transfer was too slow to be alive.
+    #[error("less than 1 kB/s arrived for 10 s")]
+    Stalled,
+    /// The operation was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+    /// Git, ssh or one of git's helpers is not installed.
+    #[error("{program:?} is not installed")]
+    NotInstalled {
+        /// The missing program.
+        program: &'static str,
+    },
+    /// Git is too old.
+    #[error("git is too old: 2.36 or newer is needed")]
+    GitTooOld,
+    /// Our uid has no entry in passwd, and ssh insists on one.
+    #[error("ssh can't run for a uid without an entry in /etc/passwd")]
+    NoPasswdEntry,
+    /// More came than can be good.
+    #[error("the server sent more than {limit} bytes")]
+    TooLarge {
+        /// The limit.
+        limit: u64,
+    },
+    /// Anything else.
+    #[error("git failed: {detail}")]
+    Other {
+        /// What git says, in one line.
+        detail: String,
+    },
+}
+
+struct Status(Option<u16>);
+
+struct Owner(Option<u32>);
+
+/// Judges how a command ended: its output, or why there is none that can be used.
+pub(crate) fn judge(access: &Access, ran: Result<Output, process::Error>) -> Result<Output, Fault> {
+    let output = ran.map_err(of_process)?;
+    if let Some(to) = redirected(&output.stderr).filter(|to| !same_host(access, to)) {
+        return Err(Fault::Redirected { to: SafeUrl::redact(to) });
+    }
+    if output.status.success() {
+        return Ok(output);
+    }
+    Err(of_text(&output.stderr, access.url.transport()))
+}
+
+pub(crate) fn of_process(error: process::Error) -> Fault {
+    match error {
+        process::Error::Start { source } if source.kind() == std::io::ErrorKind::NotFound => {
+            Fault::NotInstalled { program: "git" }
+        }
+        process::Error::Start { source } | process::Error::Pipe { source } => {
+            Fault::Other { detail: source.to_string() }
+        }
+        process::Error::TimedOut { after } => Fault::TimedOut { after },
+        process::Error::Stalled => Fault::Stalled,
+        process::Error::Cancelled => Fault::Cancelled,
+        process::Error::TooMuch { limit } => Fault::TooLarge { limit },
+    }
+}
+
+/// Classifies what git wrote to stderr.
+pub(crate) fn of_text(stderr: &str, transport: Transport) -> Fault {
+    let status = http_status(stderr);
+    match status {
+        Some(401 | 403) => return Fault::Authentication { status },
+        Some(404 | 410) => return Fault::NotFound { status },
+        Some(407) => return Fault::Unreachable { detail: "the proxy wants credentials" },
+        Some(status) => return Fault::Server { status },
+        None => {}
+    }
+    let text = stderr.to_ascii_lowercase();
+    let found = PHRASES.iter().find(|(phrase, _)| text.contains(phrase));
+    match found.map(|(_, class)| *class) {
+        Some(Class::Authentication) => Fault::Authentication { status },
+        Some(Class::HostKey) => Fault::HostKey,
+        Some(Class::Tls) if transport == Transport::Https => {
+            Fault::Tls { detail: own_words(stderr) }
+        }
+        // For a 404 git has a sentence of its own, without the number.
+        Some(Class::NotFound) => Fault::NotFound { status: is_web(transport).then_some(404) },
+        Some(Class::Unreachable(detail)) => Fault::Unreachable { detail },
+        Some(Class::NotOurRef) => Fault::NotOurRef,
+        Some(Class::Damaged) => Fault::Damaged,
+        Some(Class::DubiousOwnership) => dubious(stderr),
+        Some(Class::DiskFull) => Fault::DiskFull,
+        Some(Class::Store) => Fault::Store,
+        Some(Class::NotInstalled(program)) => Fault::NotInstalled { program },
+        Some(Class::NoPasswdEntry) => Fault::NoPasswdEntry,
+        Some(Class::GitTooOld) => Fault::GitTooOld,
+        Some(Class::Tls) | None => Fault::Other { detail: own_words(stderr) },
+    }
+}
+
+fn is_web(transport: Transport) -> bool {
+    matches!(transport, Transport::Https | Transport::Http)
+}
+
+/// `The requested URL returned error: 503`
+fn http_status(stderr: &str) -> Option<u16> {
+    let (_, after) = stderr.split_once("returned error: ")?;
+    after.get(..3)?.parse().ok()
+}
+
+/// `warning: redirecting to https://other/`
+fn redirected(stderr: &str) -> Option<&str> {
+    let (_, after) = stderr.split_once("warning: redirecting to ")?;
+    after.lines().next()
+}
+
+fn same_host(access: &Access, target: &str) -> bool {
+    let host = |url: &str| {
+        let address = url.split_once("://").map_or("", |(_, rest)| rest);
+        let address = address.split('/').next().unwrap_or_default().to_ascii_lowercase();
+        address.rsplit_once('@').map(|(_, host)| host.to_owned()).unwrap_or(address)
+    };
+    host(access.url.as_str()) == host(target)
+}
+
+fn dubious(stderr: &str) -> Fault {
+    let path = stderr.split_once("repository at '").and_then(|(_, rest)| rest.split('\'').next());
+    let path = path.unwrap_or_default().to_owned();
+    let owner =
+        std::fs::metadata(&path).ok().map(|found| std::os::unix::fs::MetadataExt::uid(&found));
+    Fault::DubiousOwnership { path, owner }
+}
+
+/// The last line that git itself wrote, printable and short.
+fn own_words(stderr: &str) -> String {
+    let spoken_by_the_server = |line: &&str| {
+        let lower = line.to_ascii_lowercase();
+        lower.starts_with("remote:")
+            || lower.starts_with("error: remote")
+            || lower.contains("remote error:")
+            || lower.contains("protocol error")
+            || lower.contains("bad line length")
+    };
+    let ours = |line: &&str| line.starts_with("fatal: ") || line.starts_with("error: ");
+    let lines = || stderr.split(['\n', '\r']).filter(|line| !spoken_by_the_server(line));
+    let line = lines().rfind(|line| ours(line));
+    let line = line
+        .map_or("it did not say why", |line| line.split_once(": ").map_or("", |(_, text)| text));
+    line.chars().filter(|c| !c.is_control()).take(300).collect()
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.map_or(Ok(()), |status| write!(formatter, " (HTTP status {status})"))
+    }
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(uid) => write!(formatter, "uid {uid}"),
+            None => formatter.write_str("another user"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

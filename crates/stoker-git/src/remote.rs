@@ -1,0 +1,117 @@
+//! Asks a remote which refs it has, and what a wanted ref stands for.
+//!
+//! One process, one round trip; no store is needed or touched. The decision is
+//! [`stoker_core::refs`]'s.
+
+use stoker_api::word::Commit;
+use stoker_core::refs::{AdvertisedRef, Scope};
+
+use crate::access::Access;
+use crate::auth::{self, Auth};
+use crate::cancel::Cancel;
+use crate::command::Session;
+use crate::diagnosis::{Fault, judge};
+use crate::error::Error;
+use crate::process::{Job, run};
+
+/// About 700,000 refs. More is not a repository that anyone deploys from.
+const MAX_LISTING: usize = 64 * 1024 * 1024;
+
+/// Lists the refs of a remote, no more than `scope` needs.
+pub fn list(access: &Access, scope: Scope, cancel: &Cancel) -> Result<Vec<AdvertisedRef>, Error> {
+    let listing = with_fresh_credentials(
+        access,
+        |session| list_once(access, session, scope, cancel),
+        |source| Error::ListRefs { remote: access.remote(), source },
+    )?;
+    parse(&listing).ok_or(Error::ListRefs { remote: access.remote(), source: Fault::Damaged })
+}
+
+fn list_once(
+    access: &Access,
+    session: &Session,
+    scope: Scope,
+    cancel: &Cancel,
+) -> Result<Vec<u8>, Fault> {
+    let mut command = session.git();
+    command.args(["ls-remote", "--quiet"]);
+    command.args(match scope {
+        Scope::Branches => &["--heads"][..],
+        Scope::Tags => &["--tags"],
+        Scope::BranchesAndTags => &["--heads", "--tags"],
+        Scope::All => &[],
+    });
+    command.args(["--", access.url.as_str()]);
+    let job = Job {
+        command,
+        input: Vec::new(),
+        max_output: MAX_LISTING,
+        limits: access.limits,
+        cancel,
+        arrived: None,
+    };
+    Ok(judge(access, run(job))?.stdout)
+}
+
+/// Runs an operation, and once more if the server refused a credential that has since been renewed.
+pub(crate) fn with_fresh_credentials<T>(
+    access: &Access,
+    operation: impl Fn(&Session) -> Result<T, Fault>,
+    failed: impl Fn(Fault) -> Error,
+) -> Result<T, Error> {
+    let open = || {
+        Session::open(access)
+            .map_err(|source| Error::Credentials { remote: access.remote(), source })
+    };
+    let before = fingerprint(access);
+    match operation(&open()?) {
+        Err(Fault::Authentication { .. }) if renewed(access, before.as_ref()) => {
+            operation(&open()?).map_err(failed)
+        }
+        result => result.map_err(failed),
+    }
+}
+
+fn fingerprint(access: &Access) -> Option<stoker_api::word::Secret> {
+    match &access.auth {
+        Auth::Token { file, .. } => auth::read("token file", file).ok(),
+        Auth::SshKey { key, .. } => auth::read("SSH key", key).ok(),
+        Auth::None | Auth::GithubApp(_) => None,
+    }
+}
+
+fn renewed(access: &Access, before: Option<&stoker_api::word::Secret>) -> bool {
+    match &access.auth {
+        Auth::GithubApp(app) => {
+            app.forget();
+            true
+        }
+        Auth::None | Auth::Token { .. } | Auth::SshKey { .. } => {
+            fingerprint(access).as_ref() != before
+        }
+    }
+}
+
+/// Reads lines of `<40 digits> TAB <name>`; a peeled tag follows its tag as `<name>^{}`.
+fn parse(listing: &[u8]) -> Option<Vec<AdvertisedRef>> {
+    let mut refs: Vec<AdvertisedRef> = Vec::new();
+    // A name that is not UTF-8 can't be wanted by anyone, so it is not worth an error.
+    for line in
+        listing.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok())
+    {
+        if line.is_empty() {
+            continue;
+        }
+        let (id, name) = line.split_once('\t')?;
+        let id = Commit::parse(id).ok()?;
+        match (name.strip_suffix("^{}"), refs.last_mut()) {
+            (Some(tag), Some(last)) if &*last.name == tag => last.peeled = Some(id),
+            (Some(_), _) => {}
+            (None, _) => refs.push(AdvertisedRef { name: name.into(), object: id, peeled: None }),
+        }
+    }
+    Some(refs)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+//! From a wanted ref to its commit, with as little traffic as the form of the ref allows.
+
+use std::path::Path;
+use std::time::Duration;
+
+use stoker_core::refs::{self, Answer, Resolution, Unreachable, Wanted};
+
+use crate::access::Access;
+use crate::cancel::Cancel;
+use crate::error::Error;
+use crate::remote;
+use crate::store::{Store, find_in_history};
+
+/// Where and how to look for a ref.
+#[derive(Debug, Clone, Copy)]
+pub struct Resolver<'a> {
+    /// The repository.
+    pub access: &'a Access,
+    /// The store's directory, which is used only if the history is needed.
+    pub store: &'a Path,
+    /// How long to wait for another process to let go of the store.
+    pub patience: Duration,
+    /// Whether a commit that no branch or tag reaches may be used.
+    pub unreachable: Unreachable,
+}
+
+/// Resolves a ref: one listing of refs, and the history only for ids that are no advertised tip.
+pub fn resolve(
+    resolver: &Resolver<'_>,
+    wanted: &Wanted,
+    cancel: &Cancel,
+) -> Result<Resolution, Error> {
+    let access = resolver.access;
+    let failed = |source| Error::Resolve { remote: access.remote(), source };
+    let advertised = remote::list(access, wanted.scope(), cancel)?;
+    let query = match refs::resolve(wanted, &advertised).map_err(failed)? {
+        Answer::Resolved(resolution) => return Ok(resolution),
+        Answer::NeedsHistory(query) => query,
+    };
+    let store = Store::open(resolver.store, access.clone(), cancel, resolver.patience)?;
+    let history = find_in_history(&store, &query)?;
+    refs::resolve_in(&history, wanted, resolver.unreachable).map_err(failed)
+}

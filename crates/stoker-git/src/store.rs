@@ -1,0 +1,162 @@
+//! The object store: a bare repository of our own that holds what a commit needs, and no more.
+//!
+//! # Flow
+//!
+//! [`Store::open`] takes the lock and repairs what a crash left. [`Store::commit`] fetches a commit,
+//! its trees but not its files, and returns a [`CommitSource`], which serves trees and fetches files
+//! as the planner asks for them. There is no work tree.
+//!
+//! # Promises
+//!
+//! What is wrong with a store never needs a human: stale locks and torn files are removed, and a
+//! store that does not fit its URL, or that git can't read, is made anew. One process uses a store at
+//! a time. Nothing is ever fetched that was not asked for.
+
+mod fetch;
+mod history;
+mod layout;
+mod location;
+mod lock;
+mod objects;
+mod source;
+mod tree;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use stoker_api::word::Commit;
+use stoker_sync::source::ObjectId;
+
+use crate::access::Access;
+use crate::cancel::Cancel;
+use crate::diagnosis::Fault;
+use crate::error;
+
+pub use location::default_directory;
+pub use source::CommitSource;
+
+pub(crate) use history::find as find_in_history;
+
+/// An object store that this process alone uses, for as long as the value lives.
+#[derive(Debug)]
+pub struct Store {
+    directory: PathBuf,
+    access: Access,
+    cancel: Cancel,
+    _lock: lock::Lock,
+}
+
+/// Why a store could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The disk says no.
+    #[error("failed to {action} {path:?}")]
+    Disk {
+        /// What was tried.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Another process uses the store.
+    #[error("the store is in use by {holder}")]
+    Locked {
+        /// Who, as far as is known.
+        holder: String,
+    },
+    /// The directory belongs to someone else, who could replace what is in it.
+    #[error("{path:?} belongs to another user, or others may write to it")]
+    NotOurs {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Git could not read the store.
+    #[error("git could not read the store")]
+    Read {
+        /// Why not.
+        source: Fault,
+    },
+    /// An object is not there although it was fetched.
+    #[error("object {id} is missing")]
+    Missing {
+        /// The object.
+        id: ObjectId,
+    },
+    /// The commit is no commit.
+    #[error("{commit} is not a commit")]
+    NotACommit {
+        /// What it was taken for.
+        commit: Commit,
+    },
+    /// A tree is larger than any that people make.
+    #[error("tree {id} has more than {limit} bytes")]
+    TreeTooLarge {
+        /// The tree.
+        id: ObjectId,
+        /// The limit.
+        limit: u64,
+    },
+    /// The operation was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl Store {
+    /// Opens the store in `directory` for the repository of `access`, and repairs it where needed.
+    ///
+    /// Waits up to `patience` for another process to let go of it.
+    pub fn open(
+        directory: &Path,
+        access: Access,
+        cancel: &Cancel,
+        patience: Duration,
+    ) -> Result<Self, error::Error> {
+        let failed = |source| error::Error::Store { path: directory.to_owned(), source };
+        layout::make_directory(directory).map_err(failed)?;
+        let lock = lock::Lock::take(&directory.join("lock"), patience, cancel).map_err(failed)?;
+        layout::repair(directory, &access.url).map_err(failed)?;
+        Ok(Self { directory: directory.to_owned(), access, cancel: cancel.clone(), _lock: lock })
+    }
+
+    /// Fetches a commit and its trees, unless they are here, and returns what it holds.
+    pub fn commit(self, commit: &Commit) -> Result<CommitSource, error::Error> {
+        CommitSource::open(self, commit.clone())
+    }
+
+    /// Removes everything, and begins anew.
+    fn rebuild(&self) -> Result<(), error::Error> {
+        layout::wipe(&self.directory)
+            .and_then(|()| layout::repair(&self.directory, &self.access.url))
+            .map_err(|source| self.failed(source))
+    }
+
+    fn repository(&self) -> PathBuf {
+        self.directory.join(layout::REPOSITORY)
+    }
+
+    fn failed(&self, source: Error) -> error::Error {
+        error::Error::Store { path: self.directory.clone(), source }
+    }
+}
+
+impl Error {
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Disk { path, .. } => Some(format!("look at it: ls -ld {}", path.display())),
+            Self::Locked { .. } => Some("wait for it, or use another --store".to_owned()),
+            Self::NotOurs { path } => {
+                Some(format!("use another --store, or: ls -ld {}", path.display()))
+            }
+            Self::Read { .. }
+            | Self::Missing { .. }
+            | Self::NotACommit { .. }
+            | Self::TreeTooLarge { .. }
+            | Self::Cancelled => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! The fetches of a store: trees of a commit, files by id, and what to do where a server can't.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use stoker_api::word::Commit;
+use stoker_sync::source::ObjectId;
+
+use super::{Store, layout};
+use crate::command::{Session, in_repository, remote_settings};
+use crate::diagnosis::{Fault, judge};
+use crate::process::{Job, run};
+
+/// Git says little during a fetch; more than this is not meant for us.
+const MAX_OUTPUT: usize = 1024 * 1024;
+/// A commit's trees and the files that were wanted, all in all.
+const MAX_BYTES: u64 = 64 * 1024 * 1024 * 1024;
+/// Commits only: about a million of them.
+const MAX_HISTORY_BYTES: u64 = 512 * 1024 * 1024;
+/// So many ids make one request of less than a megabyte.
+const FILES_PER_REQUEST: usize = 16_384;
+
+/// What to leave out.
+const NO_FILES: &str = "blob:none";
+/// Big files are never part of a fetch that did not ask for them by id.
+const NO_BIG_FILES: &str = "blob:limit=1m";
+const NO_TREES: &str = "tree:0";
+
+const ALL_REFS: [&str; 2] =
+    ["+refs/heads/*:refs/stoker/heads/*", "+refs/tags/*:refs/stoker/tags/*"];
+
+/// Fetches a commit and its trees. What we have already is not sent again.
+pub(super) fn trees(store: &Store, session: &Session, commit: &Commit) -> Result<(), Fault> {
+    let repository = store.repository();
+    let mut command = fetch(store, session, &repository, NO_FILES);
+    command.args(["--depth=1", "--force", "--", "origin"]);
+    command.arg(format!("{commit}:refs/stoker/commit"));
+    execute(store, command, Vec::new(), (&repository, MAX_BYTES))
+}
+
+/// Fetches a commit, its trees and all files that are not big, in one go.
+pub(super) fn whole(store: &Store, session: &Session, commit: &Commit) -> Result<(), Fault> {
+    let repository = store.repository();
+    let mut command = fetch(store, session, &repository, NO_BIG_FILES);
+    command.args(["--depth=1", "--refetch", "--", "origin", commit.as_str()]);
+    execute(store, command, Vec::new(), (&repository, MAX_BYTES))
+}
+
+/// Fetches files by their ids.
+///
+/// Nothing is said about what we have: a server that knew might send a big file as a difference to
+/// its older version, and resolving that takes the memory of both.
+pub(super) fn files(store: &Store, session: &Session, ids: &[ObjectId]) -> Result<(), Fault> {
+    let repository = store.repository();
+    for ids in ids.chunks(FILES_PER_REQUEST) {
+        let mut command = in_repository(session.git(), &repository);
+        command.args(["-c", "fetch.negotiationAlgorithm=noop"]);
+        remote_settings(&mut command, &store.access.url, NO_FILES);
+        command.args(["fetch", "--no-tags", "--no-write-fetch-head", "--no-filter"]);
+        command.args(["--stdin", "--", "origin"]);
+        let mut input = String::with_capacity(ids.len() * 41);
+        for id in ids {
+            writeln!(input, "{id}").expect("a string takes any text");
+        }
+        execute(store, command, input.into_bytes(), (&repository, MAX_BYTES))?;
+    }
+    Ok(())
+}
+
+/// Fetches all branches and tags with their history and files, for a server that gives out nothing
+/// by id.
+pub(super) fn everything(store: &Store, session: &Session) -> Result<(), Fault> {
+    let repository = store.repository();
+    let mut command = in_repository(session.git(), &repository);
+    remote_settings(&mut command, &store.access.url, NO_FILES);
+    command.args(["fetch", "--no-tags", "--no-write-fetch-head", "--no-filter", "--", "origin"]);
+    command.args(ALL_REFS);
+    execute(store, command, Vec::new(), (&repository, MAX_BYTES))
+}
+
+/// Fetches the commits of all branches and tags, without trees and files.
+pub(super) fn history(store: &Store, session: &Session) -> Result<(), Fault> {
+    let repository = store.directory.join(layout::HISTORY);
+    let mut command = fetch(store, session, &repository, NO_TREES);
+    command.args(["--prune", "--force", "--", "origin"]).args(ALL_REFS);
+    execute(store, command, Vec::new(), (&repository, MAX_HISTORY_BYTES))
+}
+
+fn fetch(store: &Store, session: &Session, repository: &Path, filter: &str) -> Command {
+    let mut command = in_repository(session.git(), repository);
+    remote_settings(&mut command, &store.access.url, filter);
+    command.args(["fetch", "--no-tags", "--no-write-fetch-head"]);
+    command.arg(format!("--filter={filter}"));
+    command
+}
+
+fn execute(
+    store: &Store,
+    command: Command,
+    input: Vec<u8>,
+    (repository, max_arrived): (&Path, u64),
+) -> Result<(), Fault> {
+    let before = layout::pack_bytes(repository);
+    let arrived = || layout::pack_bytes(repository).saturating_sub(before);
+    let job = Job {
+        command,
+        input,
+        max_output: MAX_OUTPUT,
+        limits: store.access.limits,
+        cancel: &store.cancel,
+        arrived: Some((&arrived, max_arrived)),
+    };
+    judge(&store.access, run(job)).map(drop)
+}

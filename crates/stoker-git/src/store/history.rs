@@ -1,0 +1,82 @@
+//! Finds commits by their ids in the history of all branches and tags.
+//!
+//! Only commits are fetched, no trees and no files, into a repository of their own. What was found
+//! once is remembered, so that a pinned id costs this once per URL.
+
+use std::fs;
+
+use stoker_api::word::Commit;
+use stoker_core::refs::{History, HistoryQuery};
+
+use super::{Store, fetch, layout};
+use crate::command::{in_repository, local};
+use crate::diagnosis::{Fault, judge};
+use crate::error::Error;
+use crate::process::{Job, run};
+use crate::remote::with_fresh_credentials;
+
+/// About three million commits.
+const MAX_LISTING: usize = 128 * 1024 * 1024;
+/// What is remembered, newest last.
+const MAX_KNOWN: usize = 1000;
+
+/// Returns the commits that begin with the digits and that a branch or a tag reaches.
+pub(crate) fn find(store: &Store, query: &HistoryQuery) -> Result<History, Error> {
+    if let Some(commit) = recall(store, query) {
+        return Ok(History { reachable: vec![commit] });
+    }
+    let failed = |source| Error::FetchHistory { remote: store.access.remote(), source };
+    let fetched =
+        with_fresh_credentials(&store.access, |session| fetch::history(store, session), failed);
+    match fetched {
+        Err(error) if matches!(error.fault(), Some(Fault::Store | Fault::Damaged)) => {
+            store.rebuild()?;
+            with_fresh_credentials(
+                &store.access,
+                |session| fetch::history(store, session),
+                failed,
+            )?;
+        }
+        result => result?,
+    }
+    let reachable = search(store, query).map_err(failed)?;
+    if let [commit] = &reachable[..] {
+        remember(store, query, commit)?;
+    }
+    Ok(History { reachable })
+}
+
+fn search(store: &Store, query: &HistoryQuery) -> Result<Vec<Commit>, Fault> {
+    let mut command = in_repository(local(), &store.directory.join(layout::HISTORY));
+    command.args(["rev-list", "--all"]);
+    let job = Job {
+        command,
+        input: Vec::new(),
+        max_output: MAX_LISTING,
+        limits: store.access.limits,
+        cancel: &store.cancel,
+        arrived: None,
+    };
+    let listing = judge(&store.access, run(job))?.stdout;
+    let lines = listing.split(|byte| *byte == b'\n');
+    let matching = lines.filter(|line| line.starts_with(query.digits.as_bytes()));
+    let ids = matching.filter_map(|line| std::str::from_utf8(line).ok());
+    Ok(ids.filter_map(|id| Commit::parse(id).ok()).collect())
+}
+
+fn recall(store: &Store, query: &HistoryQuery) -> Option<Commit> {
+    let known = fs::read_to_string(store.directory.join(layout::KNOWN)).ok()?;
+    let mut pairs = known.lines().filter_map(|line| line.split_once(' '));
+    let (_, commit) = pairs.find(|(digits, _)| *digits == &*query.digits)?;
+    Commit::parse(commit).ok().filter(|commit| commit.as_str().starts_with(&*query.digits))
+}
+
+fn remember(store: &Store, query: &HistoryQuery, commit: &Commit) -> Result<(), Error> {
+    let path = store.directory.join(layout::KNOWN);
+    let known = fs::read_to_string(&path).unwrap_or_default();
+    let mut lines: Vec<_> = known.lines().map(ToOwned::to_owned).collect();
+    lines.push(format!("{} {commit}", query.digits));
+    let kept = lines.len().saturating_sub(MAX_KNOWN);
+    let text = lines[kept..].join("\n") + "\n";
+    layout::write(&path, text.as_bytes()).map_err(|source| store.failed(source))
+}

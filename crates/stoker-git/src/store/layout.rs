@@ -1,0 +1,181 @@
+//! The files of a store: how they are made, and how they are repaired after a crash.
+//!
+//! A bare repository is five small things, so we make it ourselves and spare the processes. The file
+//! `url` is written last: without it, or with another URL in it, the rest counts for nothing.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+
+use stoker_api::word::RepoUrl;
+
+use super::Error;
+
+/// The commit's trees and the files that were wanted.
+pub(super) const REPOSITORY: &str = "repo.git";
+/// Commits only, for ids that are no advertised tip.
+pub(super) const HISTORY: &str = "history.git";
+/// Ids that were found in the history before.
+pub(super) const KNOWN: &str = "known-commits";
+
+const URL: &str = "url";
+const HEAD: &[u8] = b"ref: refs/heads/none\n";
+const CONFIG: &[u8] =
+    b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n\tlogAllRefUpdates = false\n";
+
+/// A store with more packs than this is made anew: each costs a little on every lookup.
+const MAX_PACKS: usize = 60;
+
+/// Makes the store's directory, private to us, and refuses one that others could have prepared.
+pub(super) fn make_directory(directory: &Path) -> Result<(), Error> {
+    let failed = disk("make", directory);
+    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
+    let found = fs::symlink_metadata(directory).map_err(disk("look at", directory))?;
+    let uid = rustix::process::geteuid().as_raw();
+    // A volume of Kubernetes belongs to root and is writable by our group: that is not a stranger.
+    let ours = found.uid() == uid || found.uid() == 0;
+    let open_to_all = found.mode() & 0o002 != 0;
+    if found.is_dir() && ours && !open_to_all {
+        Ok(())
+    } else {
+        Err(Error::NotOurs { path: directory.to_owned() })
+    }
+}
+
+/// Brings the store into a state that git can use: made if absent, emptied if it is another's.
+pub(super) fn repair(directory: &Path, url: &RepoUrl) -> Result<(), Error> {
+    let marker = directory.join(URL);
+    let fits = fs::read(&marker).is_ok_and(|found| found == url.as_str().as_bytes());
+    if !fits || packs(directory) > MAX_PACKS {
+        wipe(directory)?;
+    }
+    for name in [REPOSITORY, HISTORY] {
+        make_repository(&directory.join(name))?;
+    }
+    if !marker.exists() {
+        write(&marker, url.as_str().as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Removes everything but the lock.
+pub(super) fn wipe(directory: &Path) -> Result<(), Error> {
+    // First what makes the rest valid, so that a crash in between leaves nothing that looks whole.
+    for name in [URL, KNOWN] {
+        gone(fs::remove_file(directory.join(name))).map_err(disk("remove", directory))?;
+    }
+    for name in [REPOSITORY, HISTORY] {
+        let path = directory.join(name);
+        gone(fs::remove_dir_all(&path)).map_err(disk("remove", &path))?;
+    }
+    Ok(())
+}
+
+fn make_repository(repository: &Path) -> Result<(), Error> {
+    for name in ["objects/pack", "objects/info", "refs/stoker"] {
+        let path = repository.join(name);
+        fs::create_dir_all(&path).map_err(disk("make", &path))?;
+    }
+    for (name, content) in [("HEAD", HEAD), ("config", CONFIG)] {
+        let path = repository.join(name);
+        if !fs::read(&path).is_ok_and(|found| found == content) {
+            write(&path, content)?;
+        }
+    }
+    for name in ["", "refs", "objects/info"] {
+        sweep(&repository.join(name))?;
+    }
+    sweep_packs(&repository.join("objects/pack"))
+}
+
+/// Removes locks: we hold the store's own lock, so whoever made them is dead.
+fn sweep(directory: &Path) -> Result<(), Error> {
+    for name in names(directory)? {
+        let path = directory.join(&name);
+        if has_end(&name, "lock") {
+            gone(fs::remove_file(&path)).map_err(disk("remove", &path))?;
+        } else if directory.components().any(|part| part.as_os_str() == "refs") && path.is_dir() {
+            sweep(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what an interrupted fetch left: temporary files, and packs without their other half.
+fn sweep_packs(directory: &Path) -> Result<(), Error> {
+    let names = names(directory)?;
+    let whole = |stem: &str| {
+        ["pack", "idx"].iter().all(|end| {
+            let half = fs::metadata(directory.join(format!("{stem}.{end}")));
+            half.is_ok_and(|half| half.is_file() && half.len() > 0)
+        })
+    };
+    for name in &names {
+        let stem = name.split_once('.').map_or(name.as_str(), |(stem, _)| stem);
+        let keep = name.starts_with("pack-") && !has_end(name, "keep") && whole(stem);
+        if !keep {
+            let path = directory.join(name);
+            gone(fs::remove_file(&path)).map_err(disk("remove", &path))?;
+        }
+    }
+    Ok(())
+}
+
+fn packs(directory: &Path) -> usize {
+    let packs = names(&directory.join(REPOSITORY).join("objects/pack")).unwrap_or_default();
+    packs.iter().filter(|name| has_end(name, "pack")).count()
+}
+
+/// How many objects the packs of a repository hold, by their indexes.
+pub(super) fn object_count(repository: &Path) -> u64 {
+    let directory = repository.join("objects/pack");
+    let indexes = names(&directory).unwrap_or_default();
+    let indexes = indexes.iter().filter(|name| has_end(name, "idx"));
+    indexes.filter_map(|name| index_count(&directory.join(name)).ok()).sum()
+}
+
+/// The last of the 256 running totals that follow the eight bytes of an index's header.
+fn index_count(index: &Path) -> io::Result<u64> {
+    use std::os::unix::fs::FileExt;
+    let mut count = [0; 4];
+    fs::File::open(index)?.read_exact_at(&mut count, 8 + 255 * 4)?;
+    Ok(u64::from(u32::from_be_bytes(count)))
+}
+
+/// How many bytes are in a repository's packs, those on their way included.
+pub(super) fn pack_bytes(repository: &Path) -> u64 {
+    let entries = fs::read_dir(repository.join("objects/pack")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|found| found.len()).sum()
+}
+
+fn names(directory: &Path) -> Result<Vec<String>, Error> {
+    let entries = fs::read_dir(directory).map_err(disk("list", directory))?;
+    entries
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect::<io::Result<_>>()
+        .map_err(disk("list", directory))
+}
+
+fn has_end(name: &str, end: &str) -> bool {
+    Path::new(name).extension().is_some_and(|found| found == end)
+}
+
+/// Writes a small file so that it is there whole, or not at all.
+pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
+    let temporary = path.with_extension("new");
+    fs::write(&temporary, content)
+        .and_then(|()| fs::rename(&temporary, path))
+        .map_err(disk("write", path))
+}
+
+fn gone(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+fn disk(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    move |source| Error::Disk { action, path: path.to_owned(), source }
+}

@@ -1,0 +1,78 @@
+//! Where stores are, if the user does not say.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use sha2::{Digest, Sha256};
+use stoker_api::word::RepoUrl;
+
+/// Returns the default directory of a repository's store: one per URL, below the user's cache.
+///
+/// Works without HOME and for a uid without an entry in passwd: then it is in the directory for
+/// temporary files, where [`super::Store::open`] insists that nobody else could have made it.
+pub fn default_directory(
+    environment: &dyn Fn(&str) -> Option<OsString>,
+    uid: u32,
+    url: &RepoUrl,
+) -> PathBuf {
+    let absolute =
+        |name: &str| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let temporary = || {
+        let parent = absolute("TMPDIR").unwrap_or_else(|| "/tmp".into());
+        parent.join(format!("stoker-{uid}"))
+    };
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    let base = cache.map_or_else(temporary, |cache| cache.join("stoker"));
+    base.join(name_of(url))
+}
+
+/// The repository's own name for people, and a hash of the URL so that no two share a store.
+fn name_of(url: &RepoUrl) -> String {
+    let last = url.as_str().trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
+    let last = last.strip_suffix(".git").unwrap_or(last);
+    let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let name: String = last.chars().filter(plain).take(40).collect();
+    let hash: [u8; 32] = Sha256::digest(url.as_str()).into();
+    let digits = hash.first_chunk().map_or(0, |first| u64::from_be_bytes(*first));
+    let digits = format!("{digits:016x}");
+    if name.is_empty() { digits } else { format!("{name}-{digits}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(variables: &[(&str, &str)], url: &str) -> String {
+        let environment = |name: &str| {
+            variables
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| OsString::from(value))
+        };
+        let url = RepoUrl::parse(url).unwrap();
+        default_directory(&environment, 1234, &url).display().to_string()
+    }
+
+    #[test]
+    fn the_cache_is_found_with_and_without_a_home() {
+        let url = "https://git.example/plant/site.git";
+        let name = "site-";
+        let cases: [(&[_], _); 4] = [
+            (&[("XDG_CACHE_HOME", "/c"), ("HOME", "/h")], "/c/stoker/"),
+            (&[("XDG_CACHE_HOME", "relative"), ("HOME", "/h")], "/h/.cache/stoker/"),
+            (&[("TMPDIR", "/t")], "/t/stoker-1234/"),
+            (&[], "/tmp/stoker-1234/"),
+        ];
+        for (variables, base) in cases {
+            let found = directory(variables, url);
+            assert!(found.starts_with(&format!("{base}{name}")), "{found}");
+        }
+    }
+
+    #[test]
+    fn two_urls_never_share_a_store() {
+        let a = directory(&[], "https://git.example/a/site.git");
+        assert_ne!(a, directory(&[], "https://git.example/b/site.git"));
+        assert_ne!(a, directory(&[], "ssh://git@git.example/a/site.git"));
+    }
+}
