@@ -1,0 +1,126 @@
+//! Servers that never end, and operations that are told to.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stoker_git::diagnosis::Fault;
+use stoker_git::{Access, Limits};
+
+use crate::world::{Place, public};
+
+/// Accepts everyone, reads what they say, and answers with `greeting` and then nothing.
+fn silent(greeting: &'static [u8]) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            thread::spawn(move || {
+                drop(stream.write_all(greeting));
+                drop(stream.read_to_end(&mut Vec::new()));
+            });
+        }
+    });
+    port
+}
+
+fn impatient(url: &str) -> Access {
+    Access { limits: Limits::within(Duration::from_millis(700)), ..public(url) }
+}
+
+/// Git's processes that talk to this port, by their arguments.
+fn talking_to(port: u16) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let needle = format!("127.0.0.1:{port}");
+    lines.filter(|line| String::from_utf8_lossy(line).contains(&needle)).count()
+}
+
+// R53, B11: a server that accepts and then says nothing, at several points of the conversation.
+#[test]
+fn a_silent_server_is_given_up_in_time_and_nothing_stays_behind() {
+    let greetings: [&[u8]; 4] = [
+        b"",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n\r\n001e# ",
+    ];
+    for greeting in greetings {
+        let port = silent(greeting);
+        for scheme in ["http", "git"] {
+            let place = Place::new();
+            let started = Instant::now();
+            let access = impatient(&format!("{scheme}://127.0.0.1:{port}/x.git"));
+            let error = place.resolve(&access, "main").unwrap_err();
+            let in_time = started.elapsed() < Duration::from_secs(4);
+            assert!(in_time, "{:?}", started.elapsed());
+            if greeting.is_empty() {
+                assert!(matches!(error.fault(), Some(Fault::TimedOut { .. })), "{error:?}");
+                assert!(error.hint().unwrap().contains("--timeout"));
+            }
+            assert_eq!(talking_to(port), 0);
+        }
+    }
+}
+
+// A16: told to end, it ends, whatever the server does.
+#[test]
+fn a_cancelled_listing_ends_at_once_with_all_its_helpers() {
+    let port = silent(b"");
+    let place = Place::new();
+    let cancel = place.cancel.clone();
+    let access = public(&format!("http://127.0.0.1:{port}/x.git"));
+    let running = thread::spawn(move || place.resolve(&access, "main"));
+    while talking_to(port) < 2 {
+        thread::yield_now();
+    }
+    let told = Instant::now();
+    cancel.cancel();
+    let error = running.join().unwrap().unwrap_err();
+    assert!(matches!(error.fault(), Some(Fault::Cancelled)), "{error:?}");
+    assert!(told.elapsed() < Duration::from_secs(2), "{:?}", told.elapsed());
+    assert_eq!(talking_to(port), 0);
+}
+
+#[test]
+fn nobody_there_is_told_as_such() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    for scheme in ["http", "git"] {
+        let access = public(&format!("{scheme}://127.0.0.1:{port}/x.git"));
+        let error = Place::new().resolve(&access, "main").unwrap_err();
+        let Some(Fault::Unreachable { detail }) = error.fault() else { panic!("{error:?}") };
+        assert!(detail.contains("connection"), "{detail}");
+    }
+}
+
+/// Set for the copy of this test that is going to be killed.
+const DOOMED: &str = "STOKER_TEST_DOOMED";
+
+// A1: whoever kills us kills git, too.
+#[test]
+fn git_ends_with_us_even_if_we_are_killed() {
+    if let Ok(url) = std::env::var(DOOMED) {
+        drop(Place::new().resolve(&public(&url), "main"));
+        return;
+    }
+    let port = silent(b"");
+    let mut doomed = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "deadline::git_ends_with_us_even_if_we_are_killed"])
+        .env(DOOMED, format!("http://127.0.0.1:{port}/x.git"))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    while talking_to(port) < 2 {
+        thread::yield_now();
+    }
+    doomed.kill().unwrap();
+    doomed.wait().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while talking_to(port) > 0 {
+        assert!(Instant::now() < deadline, "git lives on without us");
+        thread::yield_now();
+    }
+}

@@ -1,0 +1,240 @@
+//! Smart HTTP: credentials, certificates, redirects, old servers, servers in trouble.
+
+use std::fs;
+use std::path::PathBuf;
+
+use stoker_api::chain::Chain;
+use stoker_api::condition::Reason;
+use stoker_git::diagnosis::Fault;
+use stoker_git::{Access, Auth, Error};
+use stoker_testkit::git::http::{Auth as Wanted, Credentials, HttpServer, Injection, Protocol};
+use stoker_testkit::git::tls::{Authority, Flaw};
+use stoker_testkit::git::{Edit, Oid, Repo, Tree};
+
+use crate::world::{Place, files, public};
+
+struct World {
+    repo: Repo,
+    commit: Oid,
+    server: HttpServer,
+    place: Place,
+}
+
+fn world() -> World {
+    let (repo, _) = Repo::with(Tree::new().file("a", "old")).unwrap();
+    let commit = repo.commit(Edit::put(Tree::new().file("a", "a").file("d/b", "b"))).unwrap();
+    World { repo, commit, server: HttpServer::start().unwrap(), place: Place::new() }
+}
+
+impl World {
+    fn token_file(&self, token: &str) -> PathBuf {
+        let file = self.place.root.path().join("token");
+        fs::write(&file, token).unwrap();
+        file
+    }
+
+    fn with_token(&self, url: &str, token: &str) -> Access {
+        let auth = Auth::Token { file: self.token_file(token), username: "robot".to_owned() };
+        Access { auth, ..public(url) }
+    }
+}
+
+fn fault(error: &Error) -> &Fault {
+    error.fault().unwrap_or_else(|| panic!("{error:?}"))
+}
+
+// F2: whatever a password holds, it arrives as it is.
+#[test]
+fn tokens_of_any_letters_open_the_door() {
+    let world = world();
+    let url = world.server.mount("plant", &world.repo);
+    for token in ["plain", "p@:/%#\"'\\ $`&", "пароль-ß-密", "-n", " lead and trail "] {
+        world.server.require(Wanted::Basic("robot".into(), token.into()));
+        let access = world.with_token(&url, &format!("{token}\n"));
+        world.place.resolve(&access, "main").unwrap_or_else(|e| panic!("{token}: {e:?}"));
+        let mut source = world.place.commit(&access, &world.commit).unwrap();
+        assert_eq!(files(&mut source).len(), 2, "{token}");
+    }
+}
+
+#[test]
+fn missing_and_wrong_credentials_are_told_as_such() {
+    let world = world();
+    let url = world.server.mount("plant", &world.repo);
+    world.server.require(Wanted::Basic("robot".into(), "right".into()));
+    for access in [public(&url), world.with_token(&url, "wrong")] {
+        let error = world.place.resolve(&access, "main").unwrap_err();
+        assert!(matches!(fault(&error), Fault::Authentication { .. }), "{error:?}");
+        assert_eq!(error.reason(), Reason::AuthenticationFailed);
+        assert!(error.hint().unwrap().contains("git ls-remote"));
+    }
+}
+
+// B13: the file is read anew each time, and once more after a refusal.
+#[test]
+fn a_rotated_token_counts_at_once() {
+    let world = world();
+    let url = world.server.mount("plant", &world.repo);
+    let access = world.with_token(&url, "first");
+    for token in ["first", "second"] {
+        world.server.require(Wanted::Basic("robot".into(), token.into()));
+        world.token_file(token);
+        world.place.resolve(&access, "main").unwrap();
+    }
+}
+
+#[test]
+fn a_refused_token_is_not_tried_again_and_again() {
+    let world = world();
+    let url = world.server.mount("plant", &world.repo);
+    world.server.require(Wanted::Basic("robot".into(), "right".into()));
+    world.place.resolve(&world.with_token(&url, "wrong"), "main").unwrap_err();
+    let wrong = |request: &&_| matches!(request, Credentials::Wrong);
+    let tries: Vec<_> = world.server.requests().into_iter().map(|r| r.credentials).collect();
+    assert_eq!(tries.iter().filter(wrong).count(), 1, "{tries:?}");
+}
+
+#[test]
+fn a_token_file_that_is_absent_empty_or_torn_is_named() {
+    let world = world();
+    let url = world.server.mount("plant", &world.repo);
+    let access = world.with_token(&url, "two\nlines\n");
+    let file = world.place.root.path().join("token");
+    let told = |error: &Error| Chain(error).to_string();
+    let error = world.place.resolve(&access, "main").unwrap_err();
+    assert!(told(&error).contains("more than one line"), "{}", told(&error));
+    assert!(!told(&error).contains("two"));
+    fs::write(&file, "\n").unwrap();
+    let error = world.place.resolve(&access, "main").unwrap_err();
+    assert!(told(&error).ends_with("is empty"), "{}", told(&error));
+    fs::remove_file(&file).unwrap();
+    let error = world.place.resolve(&access, "main").unwrap_err();
+    assert_eq!(error.reason(), Reason::SecretNotFound);
+    assert!(told(&error).contains(&file.display().to_string()));
+    assert!(world.server.requests().is_empty());
+}
+
+// B12: the private CA is trusted, and nobody else.
+#[test]
+fn certificates_are_verified() {
+    let (repo, _) = Repo::with(Tree::new().file("a", "a")).unwrap();
+    let authority = Authority::new().unwrap();
+    let server = HttpServer::start_tls(&authority.issue(Flaw::None).unwrap()).unwrap();
+    let url = server.mount("plant", &repo);
+    let place = Place::new();
+    let trusting = Access { ca_file: Some(authority.file()), ..public(&url) };
+    place.resolve(&trusting, "main").unwrap();
+    let error = place.resolve(&public(&url), "main").unwrap_err();
+    assert!(matches!(fault(&error), Fault::Tls { .. }), "{error:?}");
+    assert!(error.hint().unwrap().contains("--ca-file"));
+    for flaw in [Flaw::WrongHost, Flaw::Expired, Flaw::SelfSigned] {
+        server.present(&authority.issue(flaw).unwrap()).unwrap();
+        let error = place.resolve(&trusting, "main").unwrap_err();
+        assert!(matches!(fault(&error), Fault::Tls { .. }), "{flaw:?}: {error:?}");
+    }
+    server.present(&authority.issue(Flaw::None).unwrap()).unwrap();
+    place.resolve(&trusting, "main").unwrap();
+}
+
+// B5: a renamed repository is followed on its own host, and no credential leaves that host.
+#[test]
+fn redirects_are_followed_on_the_same_host_only() {
+    let world = world();
+    let target = world.server.mount("new", &world.repo);
+    world.server.redirect("old", 301, &target);
+    let old = world.server.url("old");
+    world.place.resolve(&public(&old), "main").unwrap();
+    world.place.commit(&public(&old), &world.commit).unwrap();
+
+    let elsewhere = HttpServer::start().unwrap();
+    let foreign = elsewhere.mount("new", &world.repo);
+    elsewhere.require(Wanted::Basic("robot".into(), "secret".into()));
+    world.server.redirect("away", 302, &foreign);
+    let access = world.with_token(&world.server.url("away"), "secret");
+    let error = world.place.resolve(&access, "main").unwrap_err();
+    let refused = matches!(fault(&error), Fault::Redirected { .. } | Fault::Authentication { .. });
+    assert!(refused, "{error:?}");
+    let told: Vec<_> = elsewhere.requests().into_iter().map(|r| r.credentials).collect();
+    assert!(told.iter().all(|credentials| *credentials == Credentials::None), "{told:?}");
+    elsewhere.require(Wanted::Open);
+    let error = world.place.resolve(&access, "main").unwrap_err();
+    assert!(matches!(fault(&error), Fault::Redirected { .. }), "{error:?}");
+    let other = Place::new();
+    let error = other.commit(&access, &world.commit).unwrap_err();
+    assert!(matches!(fault(&error), Fault::Redirected { .. }), "{error:?}");
+}
+
+#[test]
+fn a_status_is_told_and_a_body_never() {
+    let world = world();
+    let url = world.server.mount("plant", &world.repo);
+    let cases = [
+        (401, Reason::AuthenticationFailed),
+        (403, Reason::AuthenticationFailed),
+        (404, Reason::RemoteUnreachable),
+        (429, Reason::RemoteUnreachable),
+        (500, Reason::RemoteUnreachable),
+        (503, Reason::RemoteUnreachable),
+    ];
+    for (status, reason) in cases {
+        world.server.clear_injections();
+        world.server.inject(Injection::status(status).html("<b>body-canary</b>"));
+        let error = world.place.resolve(&public(&url), "main").unwrap_err();
+        assert_eq!(error.reason(), reason, "{status}");
+        let told = format!("{} {error:?} {:?}", Chain(&error), error.hint());
+        assert!(!told.contains("canary"), "{told}");
+        assert!(told.contains(&status.to_string()) || status == 401, "{told}");
+    }
+    world.server.clear_injections();
+    world.server.inject(Injection::status(200).html("<b>body-canary</b>"));
+    let error = world.place.resolve(&public(&url), "main").unwrap_err();
+    let told = format!("{} {error:?}", Chain(&error));
+    assert!(!told.contains("canary"), "{told}");
+}
+
+// Servers of the first protocol give out tips by id, and nothing else.
+#[test]
+fn old_servers_serve_tips_and_older_commits_alike() {
+    for filter in ["true", "false"] {
+        let world = world();
+        world.repo.config("uploadpack.allowFilter", filter).unwrap();
+        world.server.speak(Protocol::V0);
+        let access = public(&world.server.mount("plant", &world.repo));
+        let mut source = world.place.commit(&access, &world.commit).unwrap();
+        assert_eq!(files(&mut source).len(), 2);
+        drop(source);
+        let first = world.repo.git(["rev-parse", "main~1"]).unwrap();
+        let first = Oid::parse(&String::from_utf8(first).unwrap()).unwrap();
+        let mut source = Place::new().commit(&access, &first).unwrap();
+        assert_eq!(files(&mut source), [("a".to_owned(), "old".to_owned())]);
+    }
+}
+
+// P21: pull requests are the bulk of what a forge advertises, and nobody asked for them.
+#[test]
+fn a_listing_asks_for_no_more_than_it_needs() {
+    let world = world();
+    for number in 0..200 {
+        world.repo.set_ref(&format!("refs/pull/{number}/head"), &world.commit).unwrap();
+    }
+    let url = world.server.mount("plant", &world.repo);
+    world.place.resolve(&public(&url), "main").unwrap();
+    let bytes: u64 = world.server.take_requests().iter().map(|request| request.bytes_out).sum();
+    assert!(bytes < 1000, "{bytes}");
+}
+
+// B5: what was emptied, renamed or deleted is told, and nothing is taken away.
+#[test]
+fn a_repository_that_goes_away_is_told_and_its_store_stays() {
+    let world = world();
+    let url = world.server.mount("plant", &world.repo);
+    let access = public(&url);
+    let mut source = world.place.commit(&access, &world.commit).unwrap();
+    assert_eq!(files(&mut source).len(), 2);
+    drop(source);
+    world.server.unmount("plant");
+    let error = world.place.resolve(&access, "main").unwrap_err();
+    assert!(matches!(fault(&error), Fault::NotFound { .. }), "{error:?}");
+    let mut source = world.place.commit(&access, &world.commit).unwrap();
+    assert_eq!(files(&mut source).len(), 2);
+}

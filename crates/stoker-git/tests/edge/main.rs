@@ -1,0 +1,12 @@
+//! The git edge against real repositories and real servers.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod bad;
+mod canary;
+mod deadline;
+mod http;
+mod refs;
+mod ssh;
+mod store;
+mod world;

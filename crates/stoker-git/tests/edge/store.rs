@@ -1,0 +1,354 @@
+//! Fetches commits from real repositories and reads them back.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use stoker_git::diagnosis::Fault;
+use stoker_git::{Error, Store, store};
+use stoker_sync::source::{self, Kind, ObjectId, Source};
+use stoker_testkit::git::{Edit, Oid, Repo, Tree, hostile};
+
+use crate::world::{Place, contents, files, public, walk};
+
+fn sample() -> Tree {
+    Tree::new()
+        .file("a.txt", "a")
+        .file("dir/b.json", "{}")
+        .executable("dir/run.sh", "#!")
+        .file("dir/deep/c", "c")
+        .symlink("link", "a.txt")
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+}
+
+#[test]
+fn a_commit_is_served_as_git_has_it() {
+    let (repo, commit) = Repo::with(sample()).unwrap();
+    repo.config("uploadpack.allowFilter", "true").unwrap();
+    let place = Place::new();
+    let mut source = place.commit(&public(&repo.url()), &commit).unwrap();
+    let expected =
+        [("a.txt", "a"), ("dir/b.json", "{}"), ("dir/run.sh", "#!"), ("dir/deep/c", "c")];
+    assert_eq!(files(&mut source), pairs(&expected));
+    let root = source.root().unwrap();
+    let kinds: Vec<_> = source.list(&[root]).unwrap()[0].iter().map(|entry| entry.kind).collect();
+    assert_eq!(kinds, [Kind::File, Kind::Dir, Kind::Symlink]);
+}
+
+#[test]
+fn only_the_wanted_files_are_fetched() {
+    let tree = sample().noise("unmapped/big.bin", 1, 4_000_000);
+    let (repo, commit) = Repo::with(tree).unwrap();
+    repo.config("uploadpack.allowFilter", "true").unwrap();
+    let place = Place::new();
+    let mut source = place.commit(&public(&repo.url()), &commit).unwrap();
+    let (paths, ids) = walk(&mut source);
+    let wanted: Vec<_> =
+        paths.iter().zip(&ids).filter(|(p, _)| p.starts_with("dir/")).map(|(_, id)| *id).collect();
+    assert_eq!(source.fetch(&wanted).unwrap(), [2, 2, 1]);
+    assert!(bytes_in(&place) < 100_000, "{}", bytes_in(&place));
+}
+
+// Servers without `filter` send everything at once; nothing else may depend on it.
+#[test]
+fn a_server_without_filter_is_served_all_the_same() {
+    let (repo, commit) = Repo::with(sample()).unwrap();
+    repo.config("uploadpack.allowFilter", "false").unwrap();
+    let place = Place::new();
+    let mut source = place.commit(&public(&repo.url()), &commit).unwrap();
+    assert_eq!(files(&mut source).len(), 4);
+}
+
+#[test]
+fn the_same_question_twice_and_none_at_all_are_answered() {
+    let (repo, commit) = Repo::with(sample()).unwrap();
+    let place = Place::new();
+    let mut source = place.commit(&public(&repo.url()), &commit).unwrap();
+    assert_eq!(source.fetch(&[]).unwrap(), Vec::<u64>::new());
+    assert_eq!(source.list(&[]).unwrap().len(), 0);
+    assert!(contents(&mut source, &[]).is_empty());
+    let (_, ids) = walk(&mut source);
+    let twice = [ids[0], ids[1], ids[0]];
+    assert_eq!(source.fetch(&twice).unwrap(), [1, 2, 1]);
+    assert_eq!(contents(&mut source, &twice), [&b"a"[..], b"{}", b"a"]);
+    assert_eq!(source.list(&[ObjectId::EMPTY_TREE]).unwrap(), [[]]);
+}
+
+#[test]
+fn a_reader_that_breaks_off_or_leaves_bytes_does_not_disturb_the_next() {
+    let (repo, commit) = Repo::with(sample().noise("big", 3, 3_000_000)).unwrap();
+    let place = Place::new();
+    let mut source = place.commit(&public(&repo.url()), &commit).unwrap();
+    let (_, ids) = walk(&mut source);
+    source.fetch(&ids).unwrap();
+    let mut seen = 0;
+    source
+        .read(&ids, &mut |_, _, _| {
+            seen += 1;
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(seen, ids.len());
+    source.read(&ids, &mut |_, _, _| ControlFlow::Break(())).unwrap();
+    assert_eq!(contents(&mut source, &ids).len(), ids.len());
+}
+
+#[test]
+fn what_is_not_in_the_commit_is_missing_and_not_fetched() {
+    let (repo, commit) = Repo::with(sample()).unwrap();
+    let place = Place::new();
+    let mut source = place.commit(&public(&repo.url()), &commit).unwrap();
+    let unknown = ObjectId([7; 20]);
+    assert!(source.fetch(&[unknown]).is_err());
+    assert!(matches!(source.list(&[unknown]), Err(source::Error::Missing { id }) if id == unknown));
+    assert_eq!(files(&mut source).len(), 4);
+}
+
+// B7, R8: the commit that was resolved is applied, whatever the branch has become.
+#[test]
+fn the_announced_commit_is_fetched_even_if_the_branch_moved_on() {
+    let (repo, first) = Repo::with(sample()).unwrap();
+    repo.commit(Edit::put(Tree::new().file("a.txt", "new"))).unwrap();
+    let place = Place::new();
+    let mut source = place.commit(&public(&repo.url()), &first).unwrap();
+    assert_eq!(files(&mut source)[0].1, "a");
+}
+
+// B4: a rewritten history is just another commit.
+#[test]
+fn a_force_push_converges_on_the_same_store() {
+    let (repo, first) = Repo::with(sample()).unwrap();
+    let place = Place::new();
+    let access = public(&repo.url());
+    drop(place.commit(&access, &first).unwrap());
+    let rewritten = repo.rewrite("main", Tree::new().file("a.txt", "other")).unwrap();
+    repo.git(["gc", "--prune=now", "--quiet"]).unwrap();
+    let mut source = place.commit(&access, &rewritten).unwrap();
+    assert_eq!(files(&mut source), pairs(&[("a.txt", "other")]));
+}
+
+#[test]
+fn a_second_commit_brings_only_what_changed() {
+    let tree =
+        (0..500).fold(Tree::new(), |tree, i| tree.file(format!("d{}/f{i}", i % 50), i.to_string()));
+    let (repo, first) = Repo::with(tree).unwrap();
+    repo.config("uploadpack.allowFilter", "true").unwrap();
+    let place = Place::new();
+    let access = public(&repo.url());
+    drop(place.commit(&access, &first).unwrap());
+    let before = bytes_in(&place);
+    let second = repo.commit(Edit::put(Tree::new().file("d7/f7", "changed"))).unwrap();
+    let mut source = place.commit(&access, &second).unwrap();
+    let (paths, ids) = walk(&mut source);
+    let at = paths.iter().position(|path| path == "d7/f7").unwrap();
+    source.fetch(&[ids[at]]).unwrap();
+    assert_eq!(contents(&mut source, &[ids[at]]), [b"changed"]);
+    assert!(bytes_in(&place) - before < 8_000, "{}", bytes_in(&place) - before);
+}
+
+// R7: a store that was made for another URL counts for nothing.
+#[test]
+fn a_changed_url_begins_anew() {
+    let (one, first) = Repo::with(sample()).unwrap();
+    let (other, second) = Repo::with(Tree::new().file("x", "x")).unwrap();
+    let place = Place::new();
+    drop(place.commit(&public(&one.url()), &first).unwrap());
+    let mut source = place.commit(&public(&other.url()), &second).unwrap();
+    assert_eq!(files(&mut source), pairs(&[("x", "x")]));
+    drop(source);
+    let error = place.commit(&public(&other.url()), &first).unwrap_err();
+    assert!(matches!(error.fault(), Some(Fault::NotOurRef)), "{error:?}");
+}
+
+// A2, R52: whatever a killed git leaves, the next run goes on by itself.
+#[test]
+fn stale_locks_and_torn_files_are_swept() {
+    let (repo, commit) = Repo::with(sample()).unwrap();
+    let place = Place::new();
+    let access = public(&repo.url());
+    drop(place.commit(&access, &commit).unwrap());
+    let git = place.directory().join("repo.git");
+    let debris = [
+        "shallow.lock",
+        "config.lock",
+        "HEAD.lock",
+        "packed-refs.lock",
+        "index.lock",
+        "refs/stoker/commit.lock",
+        "objects/info/commit-graph.lock",
+        "objects/pack/tmp_pack_x1",
+        "objects/pack/tmp_idx_x1",
+        "objects/pack/pack-1234.pack",
+        "objects/pack/pack-5678.idx",
+        "objects/pack/pack-5678.keep",
+    ];
+    for name in debris {
+        fs::write(git.join(name), "torn").unwrap();
+    }
+    let next = repo.commit(Edit::put(Tree::new().file("n", "n"))).unwrap();
+    let mut source = place.commit(&access, &next).unwrap();
+    assert_eq!(files(&mut source).len(), 5);
+    for name in debris {
+        assert!(!git.join(name).exists(), "{name}");
+    }
+}
+
+type Damage = fn(&std::path::Path);
+
+// R52: half a repository, and one that was damaged on the disk.
+#[test]
+fn a_damaged_store_is_made_anew() {
+    let (repo, commit) = Repo::with(sample()).unwrap();
+    let access = public(&repo.url());
+    let damages: [(&str, Damage); 7] = [
+        ("config", |git| fs::write(git.join("config"), "[core\n").unwrap()),
+        ("head", |git| fs::remove_file(git.join("HEAD")).unwrap()),
+        ("objects", |git| fs::remove_dir_all(git.join("objects")).unwrap()),
+        ("refs", |git| fs::remove_dir_all(git.join("refs")).unwrap()),
+        ("shallow", |git| fs::write(git.join("shallow"), "garbage\n").unwrap()),
+        ("truncated pack", |git| each_pack(git, ".pack", |file| truncate(file, 40))),
+        ("zeroed index", |git| each_pack(git, ".idx", zero)),
+    ];
+    for (name, damage) in damages {
+        let place = Place::new();
+        drop(place.commit(&access, &commit).unwrap());
+        damage(&place.directory().join("repo.git"));
+        let mut source = place.commit(&access, &commit).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+        assert_eq!(files(&mut source).len(), 4, "{name}");
+    }
+}
+
+fn each_pack(git: &std::path::Path, end: &str, change: fn(&std::path::Path)) {
+    for entry in fs::read_dir(git.join("objects/pack")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.display().to_string().ends_with(end) {
+            let mut rights = fs::metadata(&path).unwrap().permissions();
+            std::os::unix::fs::PermissionsExt::set_mode(&mut rights, 0o600);
+            fs::set_permissions(&path, rights).unwrap();
+            change(&path);
+        }
+    }
+}
+
+fn truncate(file: &std::path::Path, length: u64) {
+    fs::OpenOptions::new().write(true).open(file).unwrap().set_len(length).unwrap();
+}
+
+fn zero(file: &std::path::Path) {
+    let length = fs::metadata(file).unwrap().len();
+    fs::write(file, vec![0; usize::try_from(length).unwrap()]).unwrap();
+}
+
+// A7 for stores: the second waits, and then says who holds it.
+#[test]
+fn one_store_serves_one_process_at_a_time() {
+    let (repo, _) = Repo::with(sample()).unwrap();
+    let place = Place::new();
+    let access = public(&repo.url());
+    let held = place.open(&access).unwrap();
+    let open = || Store::open(&place.directory(), access.clone(), &place.cancel, Duration::ZERO);
+    let error = open().unwrap_err();
+    let Error::Store { source: store::Error::Locked { holder }, .. } = error else {
+        panic!("{error:?}")
+    };
+    assert!(holder.contains(&format!("pid {}", std::process::id())), "{holder}");
+    drop(held);
+    open().unwrap();
+}
+
+#[test]
+fn a_shallow_remote_can_be_fetched_from() {
+    let (repo, _) = Repo::with(sample()).unwrap();
+    let tip = repo.commit(Edit::put(Tree::new().file("n", "n"))).unwrap();
+    let place = Place::new();
+    let clone = place.root.path().join("shallow.git");
+    let clone_text = clone.display().to_string();
+    repo.git(["clone", "--quiet", "--bare", "--depth=1", &repo.url(), &clone_text]).unwrap();
+    let mut source = place.commit(&public(&format!("file://{clone_text}")), &tip).unwrap();
+    assert_eq!(files(&mut source).len(), 5);
+}
+
+#[test]
+fn many_files_are_read_in_the_order_of_the_question() {
+    let tree = (0..3000).fold(Tree::new(), |tree, i| {
+        tree.file(format!("d{}/f{i}", i % 70), format!("content {i}"))
+    });
+    let (repo, commit) = Repo::with(tree.noise("big", 9, 2_500_000)).unwrap();
+    repo.config("uploadpack.allowFilter", "true").unwrap();
+    let place = Place::new();
+    let mut source = place.commit(&public(&repo.url()), &commit).unwrap();
+    let files = files(&mut source);
+    assert_eq!(files.len(), 3001);
+    for (path, content) in files.iter().filter(|(path, _)| path != "big") {
+        let number = path.rsplit_once('f').unwrap().1;
+        assert_eq!(*content, format!("content {number}"));
+    }
+}
+
+#[test]
+fn a_cancelled_run_ends_as_cancelled() {
+    let (repo, commit) = Repo::with(sample()).unwrap();
+    let place = Place::new();
+    let mut source = place.commit(&public(&repo.url()), &commit).unwrap();
+    let (_, ids) = walk(&mut source);
+    source.fetch(&ids).unwrap();
+    place.cancel.cancel();
+    let read = source.read(&ids, &mut |_, _, bytes| {
+        while bytes.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
+        std::thread::sleep(Duration::from_millis(100));
+        ControlFlow::Continue(())
+    });
+    drop(read);
+    let next = source.list(&[ObjectId::EMPTY_TREE]);
+    assert!(matches!(next, Err(source::Error::Cancelled)), "{next:?}");
+}
+
+fn bytes_in(place: &Place) -> u64 {
+    let packs = fs::read_dir(place.directory().join("repo.git/objects/pack")).unwrap();
+    packs.map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
+}
+
+// A10, B10: names are handed on as they are, whatever git itself thinks of them.
+#[test]
+fn hostile_names_arrive_as_they_are() {
+    // Git itself can't walk a tree with an empty name, so no server can send one.
+    for hostile in hostile::names().into_iter().filter(|hostile| !hostile.name.is_empty()) {
+        let repo = Repo::empty().unwrap();
+        let commit = repo.commit_name("main", hostile.name.clone()).unwrap();
+        let place = Place::new();
+        let mut source = place
+            .commit(&public(&repo.url()), &commit)
+            .unwrap_or_else(|error| panic!("{hostile:?}: {error:?}"));
+        let root = source.root().unwrap();
+        let listed = source.list(&[root]).unwrap();
+        assert!(listed[0].iter().any(|entry| *entry.name == *hostile.name), "{hostile:?}");
+    }
+}
+
+// B3, B2: what points elsewhere is shown, and never followed or fetched.
+#[test]
+fn submodules_and_links_are_shown_and_not_followed() {
+    let elsewhere = Oid::unknown(7);
+    let tree = Tree::new()
+        .submodule("sub", "https://elsewhere.invalid/x.git", &elsewhere)
+        .symlink("link", "/etc/passwd");
+    let (repo, commit) = Repo::with(tree).unwrap();
+    let place = Place::new();
+    let mut source = place.commit(&public(&repo.url()), &commit).unwrap();
+    let root = source.root().unwrap();
+    let kinds: Vec<_> = source.list(&[root]).unwrap()[0].iter().map(|e| e.kind).collect();
+    assert_eq!(kinds, [Kind::File, Kind::Symlink, Kind::Submodule]);
+}
+
+// B10: a tree of a thousand levels is a thousand short answers.
+#[test]
+fn deep_trees_are_read_level_by_level() {
+    let path = hostile::deep_path(1000);
+    let (repo, commit) = Repo::with(Tree::new().file(&path, "x")).unwrap();
+    let place = Place::new();
+    let mut source = place.commit(&public(&repo.url()), &commit).unwrap();
+    assert_eq!(files(&mut source), [(path, "x".to_owned())]);
+}

@@ -1,0 +1,111 @@
+//! What the tests of this crate share: access to a repository, a store, a commit as a flat list.
+
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use stoker_api::word::{Commit, RefName, RepoUrl};
+use stoker_core::refs::{Resolution, Unreachable, Wanted};
+use stoker_git::resolve::{Resolver, resolve};
+use stoker_git::{Access, Cancel, CommitSource, Error, Store};
+use stoker_sync::source::{Kind, ObjectId, Source};
+use stoker_testkit::git::Oid;
+use tempfile::TempDir;
+
+pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_stoker-git-helper");
+
+/// A store's directory, and how it is used.
+pub(crate) struct Place {
+    pub(crate) root: TempDir,
+    pub(crate) cancel: Cancel,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { root: TempDir::with_prefix("stoker-store-").unwrap(), cancel: Cancel::default() }
+    }
+
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.root.path().join("store")
+    }
+
+    pub(crate) fn open(&self, access: &Access) -> Result<Store, Error> {
+        Store::open(&self.directory(), access.clone(), &self.cancel, Duration::from_secs(1))
+    }
+
+    pub(crate) fn commit(&self, access: &Access, commit: &Oid) -> Result<CommitSource, Error> {
+        self.open(access)?.commit(&Commit::parse(commit.as_str()).unwrap())
+    }
+
+    pub(crate) fn resolve(&self, access: &Access, wanted: &str) -> Result<Resolution, Error> {
+        self.resolve_with(access, wanted, Unreachable::Refused)
+    }
+
+    pub(crate) fn resolve_with(
+        &self,
+        access: &Access,
+        wanted: &str,
+        unreachable: Unreachable,
+    ) -> Result<Resolution, Error> {
+        let wanted = Wanted::read(&RefName::parse(wanted).unwrap()).unwrap();
+        let directory = self.directory();
+        let patience = Duration::from_secs(1);
+        let resolver = Resolver { access, store: &directory, patience, unreachable };
+        resolve(&resolver, &wanted, &self.cancel)
+    }
+}
+
+pub(crate) fn public(url: &str) -> Access {
+    Access::public(RepoUrl::parse(url).unwrap(), HELPER)
+}
+
+/// Every file of a commit with its content, by path.
+pub(crate) fn files(source: &mut dyn Source) -> Vec<(String, String)> {
+    let (paths, ids) = walk(source);
+    let sizes = source.fetch(&ids).unwrap();
+    let contents = contents(source, &ids);
+    assert!(contents.iter().zip(&sizes).all(|(content, size)| content.len() as u64 == *size));
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    paths.into_iter().zip(contents.into_iter().map(text)).collect()
+}
+
+pub(crate) fn walk(source: &mut dyn Source) -> (Vec<String>, Vec<ObjectId>) {
+    let mut level = vec![(String::new(), source.root().unwrap())];
+    let (mut paths, mut ids) = (Vec::new(), Vec::new());
+    while !level.is_empty() {
+        let trees: Vec<_> = level.iter().map(|(_, id)| *id).collect();
+        let listed = source.list(&trees).unwrap();
+        let mut next = Vec::new();
+        for ((prefix, _), entries) in level.iter().zip(listed) {
+            for entry in entries {
+                let path = format!("{prefix}{}", String::from_utf8_lossy(&entry.name));
+                match entry.kind {
+                    Kind::Dir => next.push((format!("{path}/"), entry.id)),
+                    Kind::File | Kind::Executable => {
+                        paths.push(path);
+                        ids.push(entry.id);
+                    }
+                    Kind::Symlink | Kind::Submodule => {}
+                }
+            }
+        }
+        level = next;
+    }
+    (paths, ids)
+}
+
+pub(crate) fn contents(source: &mut dyn Source, ids: &[ObjectId]) -> Vec<Vec<u8>> {
+    let mut contents = Vec::new();
+    source
+        .read(ids, &mut |index, size, bytes: &mut dyn Read| {
+            assert_eq!(index, contents.len());
+            let mut content = Vec::new();
+            bytes.read_to_end(&mut content).unwrap();
+            assert_eq!(content.len() as u64, size);
+            contents.push(content);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    contents
+}
