@@ -20,6 +20,7 @@ pub mod name;
 mod own;
 pub mod path;
 pub mod plan;
+pub mod profile;
 pub mod recover;
 pub mod report;
 pub mod request;

@@ -189,6 +189,11 @@ impl Plan {
         self.work.header.is_none()
     }
 
+    /// Returns how long the parts of planning took.
+    pub fn durations(&self) -> Durations {
+        self.durations
+    }
+
     /// Returns how many bytes the new files have.
     pub fn bytes(&self) -> u64 {
         self.changes.iter().map(|change| change.bytes).sum()

@@ -111,7 +111,8 @@ impl Listed {
         self.count > self.paths.len() as u64
     }
 
-    pub(crate) fn of(changes: &[Change], actions: &[Action]) -> Self {
+    /// Lists the changes of these kinds.
+    pub fn of(changes: &[Change], actions: &[Action]) -> Self {
         let hits = || changes.iter().filter(|change| actions.contains(&change.action));
         Self {
             count: hits().count() as u64,

@@ -1,0 +1,148 @@
+//! From a profile to what the engine is asked: templates in paths and patches filled in.
+//!
+//! The CLI and the agent share it, so that the same profile means the same files everywhere.
+
+use std::collections::BTreeMap;
+
+use stoker_api::contract::metadata::Profile;
+use stoker_api::gatewaysync::{self, MappingType};
+use stoker_text::glob::{ExcludeError, Excludes, Glob, GlobError};
+use stoker_text::template::{Limits, Template, TemplateError};
+
+use crate::manipulate::Values;
+use crate::path::{PathError, RelPath};
+use crate::request::{
+    Deletion, DriftPolicy, Mapping, MappingKind, Patch, Presence, Prune, Request, Templating,
+};
+
+/// Why a profile can't be asked of the engine.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A template in a path or a patch could not be filled in.
+    #[error("mapping {}: the template in {field} is wrong", .mapping + 1)]
+    Template {
+        /// The position of the mapping.
+        mapping: usize,
+        /// Where in it.
+        field: &'static str,
+        /// What is wrong.
+        source: TemplateError,
+    },
+    /// A path is not one, perhaps only after its template was filled in.
+    #[error("mapping {}: the {field} {text:?} can't be used", .mapping + 1)]
+    Path {
+        /// The position of the mapping.
+        mapping: usize,
+        /// Which path.
+        field: &'static str,
+        /// What it came to.
+        text: String,
+        /// What is wrong.
+        source: PathError,
+    },
+    /// Nothing is left of a path after its template was filled in. It is refused, because nothing
+    /// would mean everything: the whole repository, or the whole data directory.
+    #[error("mapping {}: the {field} is empty after its template was filled in", .mapping + 1)]
+    Empty {
+        /// The position of the mapping.
+        mapping: usize,
+        /// Which path.
+        field: &'static str,
+    },
+    /// A patch's file pattern is not a glob.
+    #[error("mapping {}: the pattern of a patch is wrong", .mapping + 1)]
+    Glob {
+        /// The position of the mapping.
+        mapping: usize,
+        /// What is wrong.
+        source: GlobError,
+    },
+    /// An exclude pattern is not a glob.
+    #[error("failed to read the exclude patterns")]
+    Excludes {
+        /// Which, and what is wrong.
+        source: ExcludeError,
+    },
+}
+
+/// Fills in the templates of one mapping.
+struct Filler<'a> {
+    mapping: usize,
+    values: &'a Values,
+}
+
+/// Returns the request that a profile makes of the engine.
+pub fn request(profile: &Profile, values: Values, commit: &str) -> Result<Request, Error> {
+    let numbered = profile.mappings.iter().enumerate();
+    let mappings = numbered
+        .map(|(mapping, wanted)| Filler { mapping, values: &values }.fill(wanted))
+        .collect::<Result<Vec<_>, _>>()?;
+    let excludes = Excludes::parse(profile.exclude_patterns.iter().map(String::as_str))
+        .map_err(|source| Error::Excludes { source })?;
+    let mut request = Request::new(commit, mappings);
+    request.excludes = excludes;
+    request.values = values;
+    request.deletion = Deletion::Percent(profile.max_delete_percent.unwrap_or(50));
+    request.drift = match profile.drift_policy {
+        gatewaysync::DriftPolicy::Repair => DriftPolicy::Repair,
+        gatewaysync::DriftPolicy::Report => DriftPolicy::Report,
+    };
+    Ok(request)
+}
+
+impl Filler<'_> {
+    fn fill(&self, wanted: &gatewaysync::Mapping) -> Result<Mapping, Error> {
+        let source = self.text("source", &wanted.source)?;
+        let destination = self.text("destination", &wanted.destination)?;
+        let kind = match wanted.mapping_type {
+            Some(MappingType::Dir) => MappingKind::Dir,
+            Some(MappingType::File) | None if destination.ends_with('/') => MappingKind::IntoDir,
+            Some(MappingType::File) => MappingKind::File,
+            None => MappingKind::Inferred,
+        };
+        let patches =
+            wanted.patches.iter().map(|patch| self.patch(patch)).collect::<Result<_, _>>();
+        let is_on = |flag: Option<bool>, default| flag.unwrap_or(default);
+        Ok(Mapping {
+            source: self.path("source", source)?,
+            destination: self.path("destination", destination)?,
+            kind,
+            presence: if is_on(wanted.required, false) {
+                Presence::Required
+            } else {
+                Presence::Optional
+            },
+            prune: if is_on(wanted.prune, true) { Prune::Foreign } else { Prune::OwnOnly },
+            template: if is_on(wanted.template, false) { Templating::On } else { Templating::Off },
+            patches: patches?,
+        })
+    }
+
+    fn patch(&self, patch: &gatewaysync::Patch) -> Result<Patch, Error> {
+        let file = patch.file.as_ref().map(|file| {
+            let file = self.text("patches.file", file)?;
+            Glob::parse(&file).map_err(|source| Error::Glob { mapping: self.mapping, source })
+        });
+        let mut set = BTreeMap::new();
+        for (member, value) in &patch.set {
+            let member = self.text("patches.set", member)?;
+            set.insert(member, self.text("patches.set", value)?);
+        }
+        Ok(Patch { file: file.transpose()?, set })
+    }
+
+    fn text(&self, field: &'static str, text: &str) -> Result<String, Error> {
+        let mapping = self.mapping;
+        Template::parse(text)
+            .and_then(|template| template.render(self.values, Limits::default()))
+            .map_err(|source| Error::Template { mapping, field, source })
+    }
+
+    fn path(&self, field: &'static str, text: String) -> Result<RelPath, Error> {
+        let mapping = self.mapping;
+        if text.is_empty() {
+            return Err(Error::Empty { mapping, field });
+        }
+        RelPath::parse(&text).map_err(|source| Error::Path { mapping, field, text, source })
+    }
+}
