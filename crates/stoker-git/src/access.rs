@@ -52,7 +52,8 @@ impl Access {
         }
     }
 
-    pub(crate) fn remote(&self) -> SafeUrl {
+    /// Returns the URL as it may be shown.
+    pub fn remote(&self) -> SafeUrl {
         SafeUrl::from(&self.url)
     }
 }

@@ -139,7 +139,8 @@ pub(crate) fn grant(access: &Access) -> Result<Granted, Error> {
     }
 }
 
-fn check_fit(access: &Access) -> Result<(), Error> {
+/// Checks that the credentials fit the URL, before anything is contacted.
+pub fn check_fit(access: &Access) -> Result<(), Error> {
     let transport = access.url.transport();
     let mismatch = |given, needed| Error::Mismatch { given, needed, remote: access.remote() };
     let needed = match transport {

@@ -18,7 +18,7 @@ pub mod diagnosis;
 pub mod error;
 pub mod helper;
 pub mod limits;
-mod memfile;
+pub mod memfile;
 mod process;
 pub mod remote;
 pub mod resolve;

@@ -12,11 +12,11 @@ use rustix::fs::{MemfdFlags, Mode, fchmod, memfd_create};
 
 /// A file in memory.
 #[derive(Debug)]
-pub(crate) struct MemFile(File);
+pub struct MemFile(File);
 
 impl MemFile {
     /// Makes a file with the given content, which only our own uid can read.
-    pub(crate) fn new(content: &[u8]) -> io::Result<Self> {
+    pub fn new(content: &[u8]) -> io::Result<Self> {
         let file = memfd_create(c"stoker", MemfdFlags::CLOEXEC)?;
         // ssh refuses a key that others could read, and a fresh memory file has every right set.
         fchmod(&file, Mode::RUSR | Mode::WUSR)?;
@@ -26,7 +26,7 @@ impl MemFile {
     }
 
     /// Returns the path under which children find the file, for as long as `self` lives.
-    pub(crate) fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
     }
 }
