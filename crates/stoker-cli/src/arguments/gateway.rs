@@ -1,0 +1,24 @@
+//! The gateway that is told about new files.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::duration;
+
+/// Flags that say which gateway, and how to talk to it.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Gateway")]
+pub(crate) struct GatewayArguments {
+    /// URL of the gateway, such as <http://host:8088>; without it the files land and nobody is told
+    #[arg(long, value_name = "URL", requires = "api_key_file")]
+    pub(crate) gateway: Option<String>,
+    /// File with the gateway's API key, name:secret
+    #[arg(long, value_name = "FILE", env = "API_KEY_FILE")]
+    pub(crate) api_key_file: Option<PathBuf>,
+    /// File with the certificates to trust for the gateway
+    #[arg(long, value_name = "FILE", requires = "gateway")]
+    pub(crate) gateway_ca_file: Option<PathBuf>,
+    /// How long to wait for a gateway that starts, a lock or a scan
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
+    pub(crate) gateway_timeout: Duration,
+}

@@ -1,0 +1,66 @@
+//! Which commit: repository, ref, credentials.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::duration;
+
+/// Flags that say which commit, and how to get at it.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Repository")]
+pub(crate) struct RepositoryArguments {
+    /// URL of the repository: https, ssh (git@host:path too), git or file
+    #[arg(long, value_name = "URL")]
+    pub(crate) repo: Option<String>,
+    /// Branch, tag, commit, full refs/… or semver range such as "semver:>=2.0 <3"
+    #[arg(long = "ref", value_name = "REF")]
+    pub(crate) git_ref: Option<String>,
+    /// `GatewaySync` or `SyncProfile` YAML, as a cluster would get it; - for standard input
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Profile in that file [default: "default", or the only one]
+    #[arg(long, value_name = "NAME", requires = "file")]
+    pub(crate) profile: Option<String>,
+    /// File with a token or password
+    #[arg(long, value_name = "FILE", env = "GIT_TOKEN_FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// User name that goes with the token
+    #[arg(long, value_name = "NAME")]
+    pub(crate) username: Option<String>,
+    /// File with an SSH private key
+    #[arg(long, value_name = "FILE", env = "GIT_SSH_KEY_FILE")]
+    pub(crate) ssh_key_file: Option<PathBuf>,
+    /// File with the host keys to trust, as in `known_hosts`
+    #[arg(long, value_name = "FILE", env = "GIT_KNOWN_HOSTS_FILE")]
+    pub(crate) known_hosts_file: Option<PathBuf>,
+    /// Id of a GitHub App
+    #[arg(long, value_name = "ID", requires_all = ["github_installation_id", "github_key_file"])]
+    pub(crate) github_app_id: Option<i64>,
+    /// Id of the App's installation
+    #[arg(long, value_name = "ID", requires = "github_app_id")]
+    pub(crate) github_installation_id: Option<i64>,
+    /// File with the App's private key, as PEM
+    #[arg(long, value_name = "FILE", requires = "github_app_id")]
+    pub(crate) github_key_file: Option<PathBuf>,
+    /// Base URL of the GitHub API, for GitHub Enterprise
+    #[arg(long, value_name = "URL", requires = "github_app_id")]
+    pub(crate) github_api_url: Option<String>,
+    /// File with the certificates to trust instead of the system's
+    #[arg(long, value_name = "FILE", env = "GIT_CA_FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// HTTP proxy
+    #[arg(long, value_name = "URL")]
+    pub(crate) proxy: Option<String>,
+    /// Send credentials over plain http to other machines, too
+    #[arg(long)]
+    pub(crate) allow_insecure_http: bool,
+    /// Limit of one git operation [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Use a commit that no branch or tag reaches
+    #[arg(long)]
+    pub(crate) allow_unreachable: bool,
+    /// Directory of the object store [default: below the user's cache, by URL]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+}

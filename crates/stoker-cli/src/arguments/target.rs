@@ -1,0 +1,112 @@
+//! Where the files go, and by which rules.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::duration;
+
+/// Flags that say what goes where.
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line are bools")]
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Files")]
+pub(crate) struct TargetArguments {
+    /// What goes where, SRC:DST (repeatable, in order, later wins); . is the root of either side
+    #[arg(long, value_name = "SRC:DST", value_parser = Map::parse)]
+    pub(crate) map: Vec<Map>,
+    /// The gateway's data directory
+    #[arg(long, value_name = "DIR", env = "DATA_PATH")]
+    pub(crate) data: PathBuf,
+    /// Make the data directory if it is missing
+    #[arg(long)]
+    pub(crate) create: bool,
+    /// Paths to leave alone, as globs (repeatable)
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) exclude: Vec<String>,
+    /// Variable for templates, K=V (repeatable)
+    #[arg(long = "var", value_name = "K=V", value_parser = Variable::parse)]
+    pub(crate) vars: Vec<Variable>,
+    /// Name of the gateway, for templates
+    #[arg(long, value_name = "NAME", env = "GATEWAY_NAME")]
+    pub(crate) gateway_name: Option<String>,
+    /// Compare all managed files by content, not by size and time
+    #[arg(long, conflicts_with = "no_drift")]
+    pub(crate) verify: bool,
+    /// Do not look for files that were changed on the gateway
+    #[arg(long)]
+    pub(crate) no_drift: bool,
+    /// Delete however many files the commit says
+    #[arg(long)]
+    pub(crate) allow_mass_delete: bool,
+    /// How long to wait for another run on the same directory
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    pub(crate) lock_timeout: Duration,
+}
+
+/// One `--map`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Map {
+    /// Path in the repository.
+    pub(crate) source: String,
+    /// Path below the data directory.
+    pub(crate) destination: String,
+}
+
+/// One `--var`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Variable {
+    /// An identifier.
+    pub(crate) key: String,
+    /// Anything.
+    pub(crate) value: String,
+}
+
+impl Map {
+    /// Splits at the last colon: a source may have one, a destination on a gateway can't.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let Some((source, destination)) = text.rsplit_once(':') else {
+            return Err(
+                "has no colon; write SRC:DST, such as services/site/projects:projects".into()
+            );
+        };
+        if destination.is_empty() {
+            return Err("has no destination after the colon; . is the data directory itself".into());
+        }
+        let source = if source.is_empty() { "." } else { source };
+        Ok(Self { source: source.to_owned(), destination: destination.to_owned() })
+    }
+}
+
+impl Variable {
+    /// Splits at the first equals sign: a value may have more.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (key, value) = text.split_once('=').ok_or("has no equals sign; write K=V")?;
+        if !stoker_api::word::is_identifier(key) {
+            return Err(format!("{key:?} is not an identifier: letters, digits and _ only"));
+        }
+        Ok(Self { key: key.to_owned(), value: value.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_is_split_at_its_last_colon() {
+        let map = |text| Map::parse(text).map(|map| (map.source, map.destination));
+        let pair = |source: &str, destination: &str| Ok((source.into(), destination.into()));
+        assert_eq!(map("a:b"), pair("a", "b"));
+        assert_eq!(map("odd:name:b/"), pair("odd:name", "b/"));
+        assert_eq!(map(":b"), pair(".", "b"));
+        assert_eq!(map(".:."), pair(".", "."));
+        assert!(map("a").is_err());
+        assert!(map("a:").is_err());
+    }
+
+    #[test]
+    fn a_variable_is_split_at_its_first_equals_sign() {
+        let variable = Variable::parse("URL=a=b").unwrap();
+        assert_eq!((variable.key.as_str(), variable.value.as_str()), ("URL", "a=b"));
+        assert!(Variable::parse("my-var=1").unwrap_err().contains("my-var"));
+    }
+}

@@ -1,0 +1,96 @@
+//! The commands, and the way from a command line to an exit code.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{ArgAction, CommandFactory as _, Parser, Subcommand};
+
+use crate::commands::{completions, demo, dev, plan, sync, watch};
+use crate::failure::{Blame, Failure};
+use crate::output::{self, Console, Format, Volume};
+use crate::signal::Interruption;
+
+/// Keep Ignition gateways in step with git
+#[derive(Debug, Parser)]
+#[command(name = "stoker", version, propagate_version = true, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// How results are printed
+    #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
+    output: Format,
+    /// Print more: -v every changed path, -vv also what is being done
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    verbose: u8,
+    /// Print nothing but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Sync(sync::Arguments),
+    Watch(watch::Arguments),
+    Plan(plan::Arguments),
+    Dev(dev::Arguments),
+    Demo(demo::Arguments),
+    Completions(completions::Arguments),
+}
+
+/// What the commands share.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    /// Where and how results are printed.
+    pub(crate) console: Console,
+    /// Signals, as far as one came.
+    pub(crate) interruption: Interruption,
+}
+
+/// Runs a command line.
+pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let arguments = match Arguments::try_parse_from(&words) {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error, &words),
+    };
+    let volume = match (arguments.quiet, arguments.verbose) {
+        (true, _) => Volume::Quiet,
+        (false, 0) => Volume::Usual,
+        (false, 1) => Volume::Paths,
+        (false, _) => Volume::Everything,
+    };
+    let console = Console::new(arguments.output, volume);
+    let context = Context { console, interruption: Interruption::listen() };
+    let result = match &arguments.command {
+        Command::Sync(arguments) => sync::run(arguments, &context),
+        Command::Watch(arguments) => watch::run(arguments, &context),
+        Command::Plan(arguments) => plan::run(arguments, &context),
+        Command::Dev(arguments) => dev::run(arguments, &context),
+        Command::Demo(arguments) => demo::run(arguments, &context),
+        Command::Completions(arguments) => {
+            completions::run(arguments, &mut Arguments::command());
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    let code = result.unwrap_or_else(|failure| {
+        context.console.failure(&failure);
+        match failure.blame {
+            Blame::Usage => ExitCode::from(2),
+            Blame::World => ExitCode::FAILURE,
+        }
+    });
+    context.interruption.exit_code().map_or(code, ExitCode::from)
+}
+
+/// Help and version are no mistakes. A mistake is told to a script in its own format, as far as the
+/// wish for one could be read.
+fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
+    if error.use_stderr() && output::wants_json(words) {
+        let text = error.to_string();
+        let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        Console::new(Format::Json, Volume::Usual).failure(&Failure::usage(line));
+    } else {
+        error.print().ok();
+    }
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}

@@ -1,0 +1,9 @@
+//! One file per command.
+
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod dev;
+
+pub(crate) mod plan;
+pub(crate) mod sync;
+pub(crate) mod watch;

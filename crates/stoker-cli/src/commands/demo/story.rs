@@ -1,0 +1,105 @@
+//! The scenes of the demo. Each shows the command that a user would type, and runs it.
+
+use std::ffi::OsString;
+use std::time::Instant;
+
+use clap::Parser;
+
+use super::plant::Plant;
+use crate::cli::Context;
+use crate::commands::sync;
+use crate::cycle::{self, Outcome, Status};
+use crate::failure::{Blame, Failure};
+
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    sync: sync::Arguments,
+}
+
+const VIEW: &str =
+    "services/south/projects/line/com.inductiveautomation.perspective/views/Overview/view.json";
+const CHANGED: &str = "{\n  \"root\": {\"type\": \"ia.container.coord\"},\n  \"props\": {\"title\": \"Line 1, night shift\"}\n}\n";
+
+/// Tells it.
+pub(super) fn tell(plant: &Plant, context: &Context) -> Result<(), Failure> {
+    let say = |line: &str| context.console.say(line);
+    let stage = plant.path("");
+    say(&format!("A plant with two gateways and one repository, in {}", stage.display()));
+
+    say("\n1. The first sync: files land, the gateways scan.");
+    for (name, _) in &plant.gateways {
+        show(plant, name, context)?;
+    }
+
+    say("\n2. Nothing new: one question to git, nothing else.");
+    show(plant, "north", context)?;
+
+    plant.write(VIEW, CHANGED)?;
+    let commit = plant.commit("south: night shift")?;
+    say(&format!("\n3. An operator commits {commit}, a view of the south gateway. The plan:"));
+    plan(plant, "south", context)?;
+    let started = Instant::now();
+    for (name, _) in &plant.gateways {
+        show(plant, name, context)?;
+    }
+    say(&format!(
+        "   both gateways run {commit} {} ms after the commit",
+        started.elapsed().as_millis()
+    ));
+
+    say("\n4. What the gateways say they have loaded:");
+    for (name, gateway) in &plant.gateways {
+        let loaded = gateway.loaded();
+        let projects: Vec<&str> = loaded.projects.iter().map(String::as_str).collect();
+        say(&format!("   {name}: project {}", projects.join(", ")));
+    }
+    Ok(())
+}
+
+fn words(plant: &Plant, gateway: &str) -> Vec<OsString> {
+    let url = plant.gateways.iter().find(|(name, _)| *name == gateway).map(|(_, it)| it.url());
+    let at = |name: &str| plant.path(name).into_os_string();
+    let mut words: Vec<OsString> = vec!["sync".into(), "-f".into(), at("plant.yaml")];
+    words.extend(["--profile".into(), "site".into(), "--gateway-name".into(), gateway.into()]);
+    words.extend(["--data".into(), at(gateway), "--store".into(), at("store")]);
+    words.extend(["--gateway".into(), url.unwrap_or_default().into()]);
+    words.extend(["--api-key-file".into(), at("key")]);
+    words
+}
+
+fn job(plant: &Plant, gateway: &str) -> Result<crate::job::Job, Failure> {
+    let line = Line::try_parse_from(words(plant, gateway));
+    line.map_err(|error| Failure::usage(error.to_string()))?.sync.job()
+}
+
+fn show(plant: &Plant, gateway: &str, context: &Context) -> Result<(), Failure> {
+    context.console.say(&format!(
+        "   $ stoker sync -f plant.yaml --gateway-name {gateway} --data {gateway} …"
+    ));
+    let outcome = sync::once(&job(plant, gateway)?, cycle::sync, context);
+    context.console.outcome(&outcome);
+    end(outcome)
+}
+
+fn plan(plant: &Plant, gateway: &str, context: &Context) -> Result<(), Failure> {
+    context.console.say(&format!(
+        "   $ stoker plan -f plant.yaml --gateway-name {gateway} --data {gateway} …"
+    ));
+    let outcome = sync::once(&job(plant, gateway)?, cycle::plan, context);
+    context.console.outcome(&outcome);
+    end(outcome)
+}
+
+fn end(outcome: Outcome) -> Result<(), Failure> {
+    match (outcome.status, outcome.error) {
+        (Status::Failed, Some(failure)) => Err(failure),
+        (Status::Failed, None) => Err(Failure {
+            reason: "DemoFailed".to_owned(),
+            message: "a scene failed".to_owned(),
+            hint: None,
+            blame: Blame::World,
+        }),
+        _ => Ok(()),
+    }
+}

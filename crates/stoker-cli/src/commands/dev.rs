@@ -1,0 +1,95 @@
+//! `stoker dev`: from a working directory, each save at once.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use notify::{RecursiveMode, Watcher as _};
+use stoker_sync::{RelPath, WorkDir};
+
+use super::sync;
+use crate::arguments::{GatewayArguments, TargetArguments};
+use crate::cli::Context;
+use crate::cycle::{self, Outcome, Setting, Subject};
+use crate::failure::Failure;
+use crate::job::Target;
+use crate::progress::Progress;
+use crate::trigger::{Trigger, Woken};
+
+/// An editor writes a file in several steps; this long without one more means that it is done.
+const SETTLED: Duration = Duration::from_millis(40);
+/// File systems that send no events are looked at this often.
+const RESCAN: Duration = Duration::from_secs(30);
+
+/// Bring each save in a working directory to a gateway, until Ctrl-C
+///
+/// Uncommitted changes count. Example: stoker dev . --map services/site/projects:projects --data /usr/local/bin/ignition/data --gateway <http://localhost:8088> --api-key-file key
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The working directory
+    directory: PathBuf,
+    #[command(flatten)]
+    target: TargetArguments,
+    #[command(flatten)]
+    gateway: GatewayArguments,
+    /// Sync once and end
+    #[arg(long)]
+    once: bool,
+}
+
+/// Syncs, and does so again whenever a file changes.
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
+    if !arguments.directory.is_dir() {
+        let message = format!("{} is not a directory", arguments.directory.display());
+        return Err(Failure::usage(message).hint("name the directory that you edit, such as ."));
+    }
+    let target = Target::of_directory(&arguments.target, &arguments.gateway)?;
+    let parts = target.profile.mappings.iter();
+    let parts = parts.filter_map(|mapping| RelPath::parse(&mapping.source).ok()).collect();
+    let mut source = WorkDir::open(&arguments.directory, parts)
+        .map_err(|error| Failure::world("WorkingDirectory", &error))?;
+    let trigger = Trigger::new();
+    let watcher = if arguments.once { None } else { Some(watch(&arguments.directory, &trigger)?) };
+    loop {
+        let outcome = once(&target, &mut source, context);
+        context.console.outcome(&outcome);
+        if arguments.once {
+            return Ok(sync::exit(&outcome));
+        }
+        if trigger.wait(RESCAN, &context.interruption.cancel) == Woken::Cancelled {
+            drop(watcher);
+            return Ok(ExitCode::SUCCESS);
+        }
+        while !trigger.is_quiet_for(SETTLED) {}
+    }
+}
+
+fn once(target: &Target, source: &mut WorkDir, context: &Context) -> Outcome {
+    let started = Instant::now();
+    let mut outcome = Outcome::begin(None);
+    let cancel = &context.interruption.cancel;
+    let result = source.scan().map_err(|error| Failure::world("WorkingDirectory", &error));
+    let result = result.and_then(|root| {
+        outcome.commit = Some(root.to_string());
+        let mut subject = Subject { commit: root.to_string(), source };
+        let setting = Setting { target, cancel, progress: &Progress::silent() };
+        cycle::sync(&mut subject, setting, &mut outcome)
+    });
+    outcome.conclude(result);
+    outcome.durations.total = started.elapsed();
+    outcome
+}
+
+fn watch(directory: &Path, trigger: &Trigger) -> Result<notify::RecommendedWatcher, Failure> {
+    let failed = |error: notify::Error| Failure::world("WatchFailed", &error);
+    let sender = trigger.sender();
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        let is_change = event.is_ok_and(|event| !event.kind.is_access());
+        if is_change {
+            sender.try_send(()).ok();
+        }
+    })
+    .map_err(failed)?;
+    watcher.watch(directory, RecursiveMode::Recursive).map_err(failed)?;
+    Ok(watcher)
+}

@@ -1,0 +1,32 @@
+//! `stoker plan`: what would change.
+
+use std::process::ExitCode;
+
+use super::sync;
+use crate::cli::Context;
+use crate::cycle;
+use crate::failure::Failure;
+
+/// Show what a sync would change, and change nothing
+///
+/// Example: stoker plan -f gatewaysync.yaml --profile site --data /usr/local/bin/ignition/data
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    sync: sync::Arguments,
+    /// Exit with 3 when there are changes
+    #[arg(long)]
+    exit_code: bool,
+}
+
+/// Shows it.
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
+    let job = arguments.sync.job()?;
+    let outcome = sync::once(&job, cycle::plan, context);
+    context.console.outcome(&outcome);
+    let has_changes = outcome.changes.as_ref().is_some_and(|changes| !changes.is_empty());
+    if arguments.exit_code && has_changes {
+        return Ok(ExitCode::from(3));
+    }
+    Ok(sync::exit(&outcome))
+}

@@ -1,0 +1,95 @@
+//! `stoker sync`: once.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use stoker_core::refs::Resolution;
+use stoker_git::resolve::{Resolver, resolve};
+
+use crate::arguments::{GatewayArguments, RepositoryArguments, TargetArguments};
+use crate::cli::Context;
+use crate::cycle::{self, CommitOnDemand, Outcome, Setting, Status, Subject};
+use crate::failure::Failure;
+use crate::job::Job;
+use crate::progress::Progress;
+
+/// Bring a data directory to the state of a commit, once
+///
+/// Example: stoker sync --repo <https://host/plant.git> --ref main --map services/site/projects:projects --data /usr/local/bin/ignition/data
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) repository: RepositoryArguments,
+    #[command(flatten)]
+    pub(crate) target: TargetArguments,
+    #[command(flatten)]
+    pub(crate) gateway: GatewayArguments,
+}
+
+/// What is done with the commit once it is known.
+pub(crate) type Step = fn(&mut Subject<'_>, Setting<'_>, &mut Outcome) -> Result<(), Failure>;
+
+/// Syncs once.
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
+    let job = arguments.job()?;
+    let outcome = once(&job, cycle::sync, context);
+    context.console.outcome(&outcome);
+    Ok(exit(&outcome))
+}
+
+impl Arguments {
+    /// Puts flags and file together.
+    pub(crate) fn job(&self) -> Result<Job, Failure> {
+        Job::assemble(&self.repository, &self.target, &self.gateway)
+    }
+}
+
+/// Resolves the ref and takes one step with its commit.
+pub(crate) fn once(job: &Job, step: Step, context: &Context) -> Outcome {
+    let started = Instant::now();
+    let name = job.origin.wanted.name();
+    let mut outcome = Outcome::begin(Some(name.as_str()));
+    let progress =
+        if context.console.is_for_people() { Progress::on_terminal() } else { Progress::silent() };
+    let result = take(job, (step, context), &progress, &mut outcome);
+    progress.clear();
+    outcome.conclude(result);
+    outcome.durations.total = started.elapsed();
+    outcome
+}
+
+/// 0 done, 1 failed.
+pub(crate) fn exit(outcome: &Outcome) -> ExitCode {
+    if outcome.status == Status::Failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn take(
+    job: &Job,
+    (step, context): (Step, &Context),
+    progress: &Progress,
+    outcome: &mut Outcome,
+) -> Result<(), Failure> {
+    let (origin, cancel) = (&job.origin, &context.interruption.cancel);
+    let started = Instant::now();
+    progress.phase(format!("asking {} for {}", origin.access.remote(), origin.wanted.name()));
+    let question = Resolver {
+        access: &origin.access,
+        store: &origin.store,
+        patience: job.target.data.lock_timeout,
+        unreachable: origin.unreachable,
+    };
+    let resolved = resolve(&question, &origin.wanted, cancel);
+    outcome.durations.resolve = started.elapsed();
+    let Resolution { name, commit, warnings } = resolved.map_err(|error| cycle::git(&error))?;
+    outcome.resolved_ref = Some(name.into());
+    outcome.commit = Some(commit.to_string());
+    for warning in warnings {
+        outcome.warn("AmbiguousRef", &warning.to_string());
+    }
+    let mut source = CommitOnDemand::new(origin, &commit, cancel);
+    let mut subject = Subject { commit: commit.to_string(), source: &mut source };
+    let setting = Setting { target: &job.target, cancel, progress };
+    let result = step(&mut subject, setting, outcome);
+    outcome.durations.fetch = source.spent;
+    result
+}

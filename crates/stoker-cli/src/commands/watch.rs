@@ -1,0 +1,101 @@
+//! `stoker watch`: continuously.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use stoker_sync::request::Look;
+
+use super::sync;
+use crate::arguments::duration;
+use crate::cli::Context;
+use crate::cycle::{self, Outcome, Status};
+use crate::failure::Failure;
+use crate::job::Job;
+use crate::trigger::{Trigger, Woken};
+
+/// How often all managed files are looked at, though the commit is the same.
+const DRIFT_PERIOD: Duration = Duration::from_mins(10);
+
+/// Keep a data directory at the state of a ref, until Ctrl-C
+///
+/// Example: stoker watch -f gatewaysync.yaml --data /usr/local/bin/ignition/data --interval 60s --listen 127.0.0.1:0
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    sync: sync::Arguments,
+    /// How often to ask the repository; a little earlier or later each time
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
+    interval: Duration,
+    /// Serve POST /sync on this address: look at once (port 0 takes a free one and prints it)
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+}
+
+/// What is remembered from one look to the next.
+struct Memory {
+    /// When all files were last looked at.
+    drift_checked: Option<Instant>,
+    /// How often in a row it failed.
+    failures: u32,
+    /// What was said last, so that a state is told once.
+    told: Option<(Status, Option<String>)>,
+}
+
+/// Watches.
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
+    let mut job = arguments.sync.job()?;
+    let wanted = job.target.look;
+    let trigger = Trigger::new();
+    if let Some(address) = arguments.listen {
+        let taken = trigger.listen(address)?;
+        context.console.note(&format!("listening on http://{taken}/sync"));
+    }
+    let mut memory = Memory { drift_checked: None, failures: 0, told: None };
+    loop {
+        job.target.look = memory.look(wanted);
+        let outcome = sync::once(&job, cycle::sync, context);
+        memory.take(&outcome, &job, context);
+        let pause = memory.pause(arguments.interval);
+        match trigger.wait(pause, &context.interruption.cancel) {
+            Woken::Cancelled => return Ok(ExitCode::SUCCESS),
+            Woken::Request => context.console.detail("asked to look at once"),
+            Woken::Time => {}
+        }
+    }
+}
+
+impl Memory {
+    /// Drift is looked for on a slow timer of its own: asking for the ref is cheap, stat is not.
+    fn look(&self, wanted: Look) -> Look {
+        match self.drift_checked {
+            Some(checked) if checked.elapsed() < DRIFT_PERIOD => Look::Touched,
+            _ => wanted,
+        }
+    }
+
+    fn take(&mut self, outcome: &Outcome, job: &Job, context: &Context) {
+        let is_failed = outcome.status == Status::Failed;
+        self.failures = if is_failed { self.failures + 1 } else { 0 };
+        if !is_failed && job.target.look != Look::Touched {
+            self.drift_checked = Some(Instant::now());
+        }
+        let error = outcome.error.as_ref().map(|failure| failure.message.clone());
+        let said = Some((outcome.status, error));
+        let is_news = outcome.status == Status::Synced || self.told != said;
+        if is_news && !context.interruption.cancel.is_cancelled() {
+            context.console.outcome(outcome);
+        }
+        self.told = said;
+    }
+
+    /// The interval, ± 10 % so that a thousand watchers spread; after failures shorter ones that grow
+    /// to it.
+    fn pause(&self, interval: Duration) -> Duration {
+        let base = match self.failures {
+            0 => interval,
+            count => interval.min(Duration::from_secs(1 << count.min(6))),
+        };
+        base.mul_f64(0.9 + 0.2 * fastrand::f64())
+    }
+}

@@ -1,0 +1,131 @@
+//! From the errors of the steps to what a user reads: a reason, the chain of causes, the next command.
+
+use std::error::Error;
+use std::io::ErrorKind;
+
+use stoker_api::chain::Chain;
+use stoker_sync::{OpenError, apply, compose, lock, plan, source, write};
+
+use crate::failure::{Blame, Failure};
+use crate::job::Target;
+
+/// The data directory could not be opened.
+pub(super) fn open(error: &OpenError, target: &Target) -> Failure {
+    let data = target.data.data.display();
+    match error {
+        OpenError::Lock { source: lock::Error::Held { .. } } => Failure::world("Locked", error)
+            .hint("wait for the other run, or give it longer with --lock-timeout 5m"),
+        OpenError::Lock { source: lock::Error::Cancelled(_) } => cancelled(error),
+        OpenError::Disk { source } if source.kind() == ErrorKind::NotFound => {
+            let message = format!("the data directory {data} does not exist");
+            let failure = Failure::world("DataDirectoryMissing", error);
+            Failure { message, ..failure }.hint("check --data, or add --create to make it")
+        }
+        _ => Failure::world("DataDirectoryUnusable", error)
+            .hint(format!("look at it: ls -ld {data}")),
+    }
+}
+
+/// There is no plan.
+pub(super) fn plan(error: &plan::Error, target: &Target) -> Failure {
+    match error {
+        plan::Error::Compose { source } => compose(source, error),
+        plan::Error::Fetch { source } => read(source, error),
+        plan::Error::MassDeletion(_) => Failure::world("DeletionBlocked", error)
+            .hint("look with `stoker plan`, then add --allow-mass-delete"),
+        plan::Error::Make { path, .. } => Failure::world("RenderFailed", error)
+            .hint(format!("mend the template or patch that makes {path}")),
+        plan::Error::Conflict { path, .. } => {
+            let place = target.data.data.join(path.to_string());
+            Failure::world("Conflict", error)
+                .hint(format!("move it out of the way: ls -la {}", place.display()))
+        }
+        plan::Error::Drift { .. } | plan::Error::Survey { .. } => {
+            let data = target.data.data.display();
+            Failure::world("DiskFailed", error).hint(format!("look at it: ls -la {data}"))
+        }
+        plan::Error::Cancelled(_) => cancelled(error),
+    }
+}
+
+/// The new files could not be written.
+pub(super) fn write(error: &write::Error) -> Failure {
+    match error {
+        write::Error::Space { .. } => {
+            Failure::world("DiskFull", error).hint("make room on the data volume: df -h")
+        }
+        write::Error::Disk { source } if source.kind() == ErrorKind::StorageFull => {
+            Failure::world("DiskFull", error).hint("make room on the data volume: df -h")
+        }
+        write::Error::Read { source } => read(source, error),
+        write::Error::LfsPointer { .. } => Failure::world("LfsPointer", error)
+            .hint("commit the file itself, or exclude it with --exclude"),
+        write::Error::Cancelled(_) => cancelled(error),
+        _ => Failure::world("WriteFailed", error),
+    }
+}
+
+/// The new files could not be put in place.
+pub(super) fn apply(error: &apply::Error) -> Failure {
+    let apply::Error::Gate { source } = error else {
+        return Failure::world("ApplyFailed", error)
+            .hint("run the same command again to finish it");
+    };
+    match source.downcast_ref::<stoker_ignition::Error>() {
+        Some(refusal) => gateway(refusal),
+        None => Failure::world("GatewayRefused", error),
+    }
+}
+
+/// The gateway did not do what was asked.
+pub(super) fn gateway(error: &stoker_ignition::Error) -> Failure {
+    Failure::world(error.reason().as_str(), error).hint(error.hint())
+}
+
+/// The gateway scanned, and does not have what it should.
+pub(super) fn not_loaded(names: &[String]) -> Failure {
+    Failure {
+        reason: "ProjectsNotLoaded".to_owned(),
+        message: format!("the gateway scanned, but has not loaded {}", names.join(", ")),
+        hint: Some("look at the gateway's log for what it says of their project.json".to_owned()),
+        blame: Blame::World,
+    }
+}
+
+/// Git did not do what was asked.
+pub(crate) fn git(error: &stoker_git::Error) -> Failure {
+    let failure = Failure::world(error.reason().as_str(), error);
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+fn compose(error: &compose::Error, whole: &plan::Error) -> Failure {
+    match error {
+        compose::Error::Read { source } => read(source, whole),
+        compose::Error::SourceMissing { .. } => Failure::world("SourceNotFound", whole)
+            .hint("check the source of the mapping: git ls-tree -r --name-only REF"),
+        compose::Error::Names { .. } => Failure::world("NamesRefused", whole)
+            .hint("rename them in the repository, or exclude them"),
+        compose::Error::Cancelled(_) => cancelled(whole),
+        _ => Failure::world("MappingInvalid", whole),
+    }
+}
+
+/// What git says is in the chain as git's own error, reason and hint included.
+fn read(error: &source::Error, whole: &(dyn Error + 'static)) -> Failure {
+    match error {
+        source::Error::Cancelled => cancelled(whole),
+        source::Error::Failed { source } => match source.downcast_ref::<stoker_git::Error>() {
+            Some(error) => git(error),
+            None => Failure::world("SourceFailed", whole),
+        },
+        _ => Failure::world("SourceFailed", whole),
+    }
+}
+
+fn cancelled(error: &(dyn Error + 'static)) -> Failure {
+    let message = Chain(error).to_string();
+    Failure { reason: "Cancelled".to_owned(), message, hint: None, blame: Blame::World }
+}

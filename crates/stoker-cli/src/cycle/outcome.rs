@@ -1,0 +1,221 @@
+//! What a run came to, as the value that every format prints.
+
+mod name;
+mod time;
+
+use serde::{Serialize, Serializer};
+use stoker_api::gatewaysync::DriftPolicy;
+use stoker_ignition::{Scan, ScanOutcome};
+use stoker_sync::plan::{Action, Change, DriftKind};
+use stoker_sync::report::{Halves, Listed};
+use stoker_sync::{Plan, Report};
+
+pub(crate) use name::Name;
+pub(crate) use time::Durations;
+
+use crate::failure::Failure;
+
+/// How many paths of each kind are listed.
+const MOST_LISTED: usize = stoker_sync::report::MOST_LISTED;
+
+/// The result of `sync`, `watch`, `dev` and `plan`; scripts rely on its JSON.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Outcome {
+    pub(crate) status: Status,
+    #[serde(rename = "ref")]
+    pub(crate) git_ref: Option<String>,
+    pub(crate) resolved_ref: Option<String>,
+    pub(crate) commit: Option<String>,
+    pub(crate) previous_commit: Option<String>,
+    pub(crate) files_added: u64,
+    pub(crate) files_modified: u64,
+    pub(crate) files_deleted: u64,
+    pub(crate) files_unchanged: u64,
+    pub(crate) added: Vec<Name>,
+    pub(crate) modified: Vec<Name>,
+    pub(crate) deleted: Vec<Name>,
+    /// Whether a list has fewer entries than its count says.
+    pub(crate) truncated: bool,
+    pub(crate) bytes_written: u64,
+    pub(crate) projects: Vec<String>,
+    #[serde(rename = "scan")]
+    pub(crate) scans: Scans,
+    #[serde(rename = "durationsMs")]
+    pub(crate) durations: Durations,
+    pub(crate) warnings: Vec<Warned>,
+    pub(crate) error: Option<Failure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) changes: Option<Vec<Planned>>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Status {
+    Synced,
+    #[default]
+    Unchanged,
+    Failed,
+    DryRun,
+    Planned,
+}
+
+/// What became of the gateway's scans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Scans {
+    #[serde(serialize_with = "word")]
+    pub(crate) projects: Scan,
+    #[serde(serialize_with = "word")]
+    pub(crate) config: Scan,
+}
+
+/// Something that people should know although the run went on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Warned {
+    pub(crate) code: String,
+    pub(crate) path: Name,
+    pub(crate) message: String,
+}
+
+/// One change of a plan.
+#[derive(Debug, Serialize)]
+pub(crate) struct Planned {
+    pub(crate) path: Name,
+    pub(crate) action: &'static str,
+    pub(crate) bytes: u64,
+    pub(crate) mapping: Option<usize>,
+    pub(crate) source: Option<Name>,
+}
+
+impl Default for Scans {
+    fn default() -> Self {
+        Self { projects: Scan::Skipped, config: Scan::Skipped }
+    }
+}
+
+impl Scans {
+    /// To be asked for by a later run.
+    pub(super) const OWED: Self = Self { projects: Scan::Owed, config: Scan::Owed };
+
+    pub(super) fn of(scanned: &ScanOutcome) -> Self {
+        Self { projects: scanned.projects, config: scanned.config }
+    }
+
+    /// The same for the halves that it is about, skipped for the others.
+    pub(super) fn limited_to(self, halves: Halves) -> Self {
+        let keep = |scan, is_meant| if is_meant { scan } else { Scan::Skipped };
+        Self {
+            projects: keep(self.projects, halves.projects),
+            config: keep(self.config, halves.config),
+        }
+    }
+}
+
+impl Outcome {
+    /// A run that has done nothing yet.
+    pub(crate) fn begin(git_ref: Option<&str>) -> Self {
+        Self { git_ref: git_ref.map(str::to_owned), ..Self::default() }
+    }
+
+    /// Notes something that people should know.
+    pub(crate) fn warn(&mut self, code: &str, message: &str) {
+        let (code, path) = (code.to_owned(), Name(Vec::new()));
+        self.warnings.push(Warned { code, path, message: message.to_owned() });
+    }
+
+    /// Takes the end of a run.
+    pub(crate) fn conclude(&mut self, result: Result<(), Failure>) {
+        if let Err(failure) = result {
+            self.status = Status::Failed;
+            self.error = Some(failure);
+        }
+    }
+
+    /// Takes a plan that is not carried out.
+    pub(crate) fn planned(&mut self, plan: &Plan, status: Status) {
+        self.status = status;
+        self.previous_commit.clone_from(&plan.previous_commit);
+        self.files_unchanged = plan.unchanged;
+        let listed = |actions| Listed::of(&plan.changes, actions);
+        let [added, modified, deleted] = [
+            listed(&[Action::Add]),
+            listed(&[Action::Modify, Action::Mode]),
+            listed(&[Action::Delete]),
+        ];
+        self.list(&added, &modified, &deleted);
+        self.take_warnings(&plan.warnings);
+        self.durations.plan = plan.durations().plan;
+        self.changes = Some(plan.changes.iter().map(Planned::from).collect());
+    }
+
+    /// Takes what was applied.
+    pub(crate) fn applied(&mut self, report: &Report) {
+        self.previous_commit.clone_from(&report.previous_commit);
+        self.files_unchanged = report.unchanged;
+        self.list(&report.added, &report.modified, &report.deleted);
+        self.bytes_written = report.bytes_written;
+        self.projects.clone_from(&report.projects);
+        self.take_warnings(&report.warnings);
+        self.durations.plan = report.durations.plan;
+        self.durations.apply = report.durations.write + report.durations.apply;
+        let is_changed = self.files_added + self.files_modified + self.files_deleted > 0;
+        let is_new = self.previous_commit != self.commit;
+        self.status = if is_changed || is_new { Status::Synced } else { Status::Unchanged };
+    }
+
+    /// Names what someone else changed on the gateway.
+    pub(crate) fn drifted(&mut self, plan: &Plan, policy: DriftPolicy) {
+        let done = match policy {
+            DriftPolicy::Repair => "repaired",
+            DriftPolicy::Report => "left as it is",
+        };
+        let most = plan.drift.len().min(MOST_LISTED);
+        for drifted in &plan.drift[..most] {
+            let how = match drifted.kind {
+                DriftKind::Missing => "was removed on the gateway",
+                DriftKind::Modified => "was changed on the gateway",
+                DriftKind::Foreign => "was added on the gateway",
+            };
+            let (code, path) = ("Drift".to_owned(), Name::from(&drifted.path));
+            self.warnings.push(Warned { code, path, message: format!("{how}: {done}") });
+        }
+        if plan.drift.len() > most {
+            self.warn("Drift", &format!("… and {} more: {done}", plan.drift.len() - most));
+        }
+    }
+
+    fn list(&mut self, added: &Listed, modified: &Listed, deleted: &Listed) {
+        let names = |listed: &Listed| listed.paths.iter().map(Name::from).collect();
+        (self.files_added, self.added) = (added.count, names(added));
+        (self.files_modified, self.modified) = (modified.count, names(modified));
+        (self.files_deleted, self.deleted) = (deleted.count, names(deleted));
+        self.truncated = [added, modified, deleted].iter().any(|listed| listed.is_truncated());
+    }
+
+    fn take_warnings(&mut self, warnings: &[stoker_sync::warning::Warning]) {
+        self.warnings.extend(warnings.iter().map(|warning| Warned {
+            code: warning.code.as_str().to_owned(),
+            path: Name::from(&warning.path),
+            message: warning.message.clone(),
+        }));
+    }
+}
+
+impl From<&Change> for Planned {
+    fn from(change: &Change) -> Self {
+        let action = match change.action {
+            Action::Add => "add",
+            Action::Modify => "modify",
+            Action::Delete => "delete",
+            Action::Mode => "mode",
+        };
+        let (path, source) = (Name::from(&change.path), change.source.as_ref().map(Name::from));
+        Self { path, action, bytes: change.bytes, mapping: change.mapping, source }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
+fn word<S: Serializer>(scan: &Scan, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(scan.as_str())
+}

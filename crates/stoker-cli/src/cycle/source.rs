@@ -1,0 +1,70 @@
+//! The commit as a source that costs nothing until someone looks into it.
+//!
+//! When nothing has changed nobody does, and the listing of refs stays the only process of the run.
+
+use std::time::{Duration, Instant};
+
+use stoker_api::word::Commit;
+use stoker_git::{CommitSource, Store};
+use stoker_sync::Cancel;
+use stoker_sync::source::{Entry, Error, ObjectId, Sink, Source};
+
+use crate::job::Origin;
+
+/// How long another process may have the store.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A commit that is fetched when it is first looked into.
+pub(crate) struct CommitOnDemand<'a> {
+    origin: &'a Origin,
+    commit: &'a Commit,
+    cancel: &'a Cancel,
+    opened: Option<CommitSource>,
+    /// How long fetching took so far.
+    pub(crate) spent: Duration,
+}
+
+impl<'a> CommitOnDemand<'a> {
+    pub(crate) fn new(origin: &'a Origin, commit: &'a Commit, cancel: &'a Cancel) -> Self {
+        Self { origin, commit, cancel, opened: None, spent: Duration::ZERO }
+    }
+
+    fn timed<T>(
+        &mut self,
+        ask: impl FnOnce(&mut CommitSource) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let started = Instant::now();
+        let result = self.open().and_then(ask);
+        self.spent += started.elapsed();
+        result
+    }
+
+    fn open(&mut self) -> Result<&mut CommitSource, Error> {
+        if self.opened.is_none() {
+            let Origin { store, access, .. } = self.origin;
+            let opened = Store::open(store, access.clone(), self.cancel, PATIENCE)
+                .and_then(|store| store.commit(self.commit))
+                .map_err(|error| Error::Failed { source: Box::new(error) })?;
+            self.opened = Some(opened);
+        }
+        self.opened.as_mut().ok_or(Error::Cancelled)
+    }
+}
+
+impl Source for CommitOnDemand<'_> {
+    fn root(&mut self) -> Result<ObjectId, Error> {
+        self.timed(Source::root)
+    }
+
+    fn list(&mut self, trees: &[ObjectId]) -> Result<Vec<Vec<Entry>>, Error> {
+        self.timed(|source| source.list(trees))
+    }
+
+    fn fetch(&mut self, blobs: &[ObjectId]) -> Result<Vec<u64>, Error> {
+        self.timed(|source| source.fetch(blobs))
+    }
+
+    fn read(&mut self, blobs: &[ObjectId], sink: &mut Sink<'_>) -> Result<(), Error> {
+        self.open()?.read(blobs, sink)
+    }
+}

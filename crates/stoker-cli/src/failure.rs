@@ -1,0 +1,57 @@
+//! Why a command did not do what it was told: for people, for scripts, and for the exit code.
+
+use serde::Serialize;
+use stoker_api::chain::Chain;
+
+/// A failure with everything that its reader needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Failure {
+    /// One word that scripts can rely on.
+    pub(crate) reason: String,
+    /// What failed, on what, and why.
+    pub(crate) message: String,
+    /// What to do next; where possible, a command to paste.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
+    /// Whose fault it is, which decides the exit code.
+    #[serde(skip)]
+    pub(crate) blame: Blame,
+}
+
+/// Whose fault a failure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Blame {
+    /// The command line or the file: found before anything was contacted; exit code 2.
+    Usage,
+    /// The world; exit code 1.
+    World,
+}
+
+impl Failure {
+    /// The command line or the `-f` file is wrong.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self {
+            reason: "Usage".to_owned(),
+            message: message.into(),
+            hint: None,
+            blame: Blame::Usage,
+        }
+    }
+
+    /// Something outside of the command line failed.
+    pub(crate) fn world(reason: &str, error: &(dyn std::error::Error + 'static)) -> Self {
+        Self {
+            reason: reason.to_owned(),
+            message: Chain(error).to_string(),
+            hint: None,
+            blame: Blame::World,
+        }
+    }
+
+    /// Adds what to do next.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}

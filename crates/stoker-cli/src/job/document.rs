@@ -1,0 +1,120 @@
+//! The `-f` file: one `GatewaySync` or `SyncProfile`, and the Secrets beside it.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+use serde_json::Value;
+use stoker_api::{GatewaySync, SyncProfile, validation};
+
+use crate::failure::Failure;
+
+/// The largest file that is read: a manifest in a cluster may have 1 MiB, and Secrets come beside it.
+const LARGEST: u64 = 8 << 20;
+
+/// What a file holds.
+#[derive(Debug, Default)]
+pub(crate) struct Documents {
+    /// What is to be synced.
+    pub(crate) subject: Option<Subject>,
+    /// Secrets, as they are.
+    pub(crate) secrets: Vec<Value>,
+}
+
+/// What is to be synced.
+#[derive(Debug)]
+pub(crate) enum Subject {
+    /// Repository, ref and profiles.
+    GatewaySync(Box<GatewaySync>),
+    /// One profile; repository and ref come by flags.
+    SyncProfile(Box<SyncProfile>),
+}
+
+impl Documents {
+    /// Reads a file, `-` for standard input; nothing without one.
+    pub(crate) fn read(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let name = path.display().to_string();
+        let text = text_of(path).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+        let values: Vec<Value> = serde_saphyr::from_multiple(&text)
+            .map_err(|error| Failure::usage(format!("{name}: not valid YAML: {error}")))?;
+        Self::sort(&name, values)
+    }
+
+    fn sort(name: &str, values: Vec<Value>) -> Result<Self, Failure> {
+        let (secrets, others): (Vec<Value>, Vec<Value>) = values
+            .into_iter()
+            .filter(|value| !value.is_null())
+            .partition(|value| value["kind"] == "Secret" && value["apiVersion"] == "v1");
+        if others.len() > 1 {
+            let names: Vec<String> = others.iter().map(title).collect();
+            let message = format!("{name}: {} things to sync: {}", others.len(), names.join(", "));
+            return Err(
+                Failure::usage(message).hint("keep one GatewaySync or SyncProfile per file")
+            );
+        }
+        let subject = others.into_iter().next().map(|value| judge(name, value)).transpose()?;
+        if subject.is_none() {
+            return Err(Failure::usage(format!("{name}: no GatewaySync and no SyncProfile in it")));
+        }
+        Ok(Self { subject, secrets })
+    }
+
+    /// The `GatewaySync`, if it is one.
+    pub(crate) fn gateway_sync(&self) -> Option<&GatewaySync> {
+        match &self.subject {
+            Some(Subject::GatewaySync(sync)) => Some(sync),
+            Some(Subject::SyncProfile(_)) | None => None,
+        }
+    }
+
+    /// The ref that the file names.
+    pub(crate) fn git_ref(&self) -> Option<&str> {
+        self.gateway_sync().map(|sync| sync.spec.git.git_ref.as_str())
+    }
+
+    /// The name of the `GatewaySync`, for templates.
+    pub(crate) fn name(&self) -> Option<String> {
+        self.gateway_sync()?.metadata.name.clone()
+    }
+
+    /// Its namespace, for templates.
+    pub(crate) fn namespace(&self) -> Option<String> {
+        self.gateway_sync()?.metadata.namespace.clone()
+    }
+}
+
+fn text_of(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().take(LARGEST + 1).read_to_string(&mut text)
+    } else {
+        fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))
+    };
+    match read {
+        Ok(length) if length as u64 > LARGEST => Err(format!("larger than {LARGEST} bytes")),
+        Ok(_) => Ok(text),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Checks a document as a cluster would, and as strictly about fields that nobody knows.
+fn judge(name: &str, value: Value) -> Result<Subject, Failure> {
+    let title = title(&value);
+    let wrong = |words: String| Failure::usage(format!("{name}: {title}: {words}"));
+    let violations = validation::validate(&value).map_err(|error| wrong(error.to_string()))?;
+    if !violations.is_empty() {
+        let words: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        return Err(wrong(words.join("; ")));
+    }
+    let unreadable = |error: serde_json::Error| wrong(error.to_string());
+    if value["kind"] == "SyncProfile" {
+        return serde_json::from_value(value).map(Subject::SyncProfile).map_err(unreadable);
+    }
+    serde_json::from_value(value).map(Subject::GatewaySync).map_err(unreadable)
+}
+
+fn title(value: &Value) -> String {
+    let word = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+    format!("{} {}", word(&value["kind"]), word(&value["metadata"]["name"]))
+}

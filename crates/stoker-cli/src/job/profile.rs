@@ -1,0 +1,97 @@
+//! Which profile: that of the file, that of the flags, or one with the other's additions.
+
+use std::collections::BTreeMap;
+
+use stoker_api::contract::metadata::Profile;
+use stoker_api::gatewaysync::{self, Mapping, Overrides, Sync};
+use stoker_api::word::RelPath;
+use stoker_core::profile::Profiles;
+
+use super::document::{Documents, Subject};
+use crate::arguments::{Map, RepositoryArguments, TargetArguments};
+use crate::failure::Failure;
+
+/// A profile, and its name where it has one.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub(crate) name: Option<String>,
+    pub(crate) profile: Profile,
+}
+
+/// Chooses a profile and adds what the flags say.
+pub(super) fn choose(
+    documents: &Documents,
+    repository: &RepositoryArguments,
+    target: &TargetArguments,
+) -> Result<Chosen, Failure> {
+    let wanted = repository.profile.as_deref();
+    let mut chosen = match &documents.subject {
+        None => return of_flags(target),
+        Some(Subject::GatewaySync(sync)) => {
+            of_file(&sync.spec.sync.clone().unwrap_or_default(), wanted)?
+        }
+        Some(Subject::SyncProfile(object)) => {
+            let profile = Profiles::of_object(object, &Overrides::default())
+                .map_err(|error| Failure::usage(error.to_string()))?;
+            Chosen { name: object.metadata.name.clone(), profile }
+        }
+    };
+    if !target.map.is_empty() {
+        chosen.profile.mappings = mappings(&target.map)?;
+    }
+    chosen.profile.exclude_patterns.extend(target.exclude.iter().cloned());
+    chosen.profile.vars.extend(vars(target));
+    Ok(chosen)
+}
+
+/// The profile that `--map`, `--exclude` and `--var` describe.
+pub(super) fn of_flags(target: &TargetArguments) -> Result<Chosen, Failure> {
+    if target.map.is_empty() {
+        let hint = "add --map services/site/projects:projects, or -f gatewaysync.yaml";
+        return Err(Failure::usage("nothing to sync").hint(hint));
+    }
+    let overrides = Overrides {
+        exclude_patterns: (!target.exclude.is_empty()).then(|| target.exclude.clone()),
+        vars: Some(vars(target)),
+        ..Overrides::default()
+    };
+    let profile = gatewaysync::Profile { mappings: mappings(&target.map)?, overrides };
+    let profiles = BTreeMap::from([("default".to_owned(), profile)]);
+    let mut chosen = of_file(&Sync { defaults: None, profiles }, None)?;
+    chosen.name = None;
+    Ok(chosen)
+}
+
+fn of_file(sync: &Sync, wanted: Option<&str>) -> Result<Chosen, Failure> {
+    let profiles = Profiles::of(sync).map_err(|error| Failure::usage(format!("{error}")))?;
+    let (name, profile) = profiles.choose(wanted).map_err(|error| {
+        Failure::usage(format!("{error}")).hint("choose one with --profile NAME")
+    })?;
+    Ok(Chosen { name: Some(name.to_string()), profile: profile.clone() })
+}
+
+/// A source that `--map` names must be there.
+fn mappings(maps: &[Map]) -> Result<Vec<Mapping>, Failure> {
+    let mapping = |map: &Map| {
+        for (side, path) in [("source", &map.source), ("destination", &map.destination)] {
+            let plain = path.trim_end_matches('/');
+            if !plain.contains("{{") {
+                RelPath::parse(if plain.is_empty() { path } else { plain }).map_err(|error| {
+                    let words = format!("--map {}:{}", map.source, map.destination);
+                    Failure::usage(format!("{words}: the {side} {error}"))
+                })?;
+            }
+        }
+        Ok(Mapping {
+            source: map.source.clone(),
+            destination: map.destination.clone(),
+            required: Some(true),
+            ..Mapping::default()
+        })
+    };
+    maps.iter().map(mapping).collect()
+}
+
+fn vars(target: &TargetArguments) -> BTreeMap<String, String> {
+    target.vars.iter().map(|var| (var.key.clone(), var.value.clone())).collect()
+}

@@ -1,0 +1,23 @@
+//! The command line of Stoker.
+
+mod arguments;
+mod cli;
+mod commands;
+mod cycle;
+mod failure;
+mod gate;
+mod job;
+mod output;
+mod progress;
+mod signal;
+mod trigger;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Git runs this same program to ask for credentials; then it is not a command line at all.
+    if let Some(code) = stoker_git::helper::serve() {
+        return code;
+    }
+    cli::run(std::env::args_os())
+}

@@ -1,0 +1,84 @@
+//! A plan as a tree of directories, with counts and bytes.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::summary::bytes;
+use crate::cycle::{Name, Outcome, Planned};
+
+/// Larger directories are summed up instead of listed.
+const MOST_CHILDREN: usize = 20;
+
+#[derive(Default)]
+struct Node<'a> {
+    children: BTreeMap<&'a [u8], Node<'a>>,
+    change: Option<&'a Planned>,
+    count: usize,
+    bytes: u64,
+}
+
+impl<'a> Node<'a> {
+    fn insert(&mut self, change: &'a Planned) {
+        let mut node = self;
+        for part in change.path.0.split(|byte| *byte == b'/') {
+            node.count += 1;
+            node.bytes += change.bytes;
+            node = node.children.entry(part).or_default();
+        }
+        node.change = Some(change);
+    }
+
+    fn label(&self, name: &Name) -> String {
+        let Some(change) = self.change else {
+            let noun = if self.count == 1 { "change" } else { "changes" };
+            return format!("{name}/  {} {noun}, {}", self.count, bytes(self.bytes));
+        };
+        let sign = sign(change.action);
+        if change.bytes == 0 {
+            return format!("{sign} {name}");
+        }
+        format!("{sign} {name}  {}", bytes(change.bytes))
+    }
+
+    fn draw(&self, text: &mut String, indent: &str) {
+        let shown = self.children.iter().take(MOST_CHILDREN);
+        let hidden = self.children.len().saturating_sub(MOST_CHILDREN);
+        for (position, (name, child)) in shown.enumerate() {
+            let is_last = hidden == 0 && position + 1 == self.children.len();
+            let (branch, below) =
+                if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
+            writeln!(text, "{indent}{branch}{}", child.label(&Name(name.to_vec()))).ok();
+            child.draw(text, &format!("{indent}{below}"));
+        }
+        if hidden > 0 {
+            writeln!(text, "{indent}└── … and {hidden} more").ok();
+        }
+    }
+}
+
+/// Draws a plan.
+pub(super) fn draw(outcome: &Outcome, changes: &[Planned]) -> String {
+    let mut root = Node::default();
+    for change in changes {
+        root.insert(change);
+    }
+    let commit: String = outcome.commit.iter().flat_map(|commit| commit.chars().take(7)).collect();
+    let git_ref = outcome.git_ref.as_deref().unwrap_or("working directory");
+    let mut text = String::new();
+    root.draw(&mut text, "");
+    let Outcome { files_added: add, files_modified: change, files_deleted: delete, .. } = outcome;
+    let size = bytes(root.bytes);
+    format!(
+        "{git_ref} at {commit}\n{text}{add} to add, {change} to change, {delete} to delete, {} unchanged; {size} to write",
+        outcome.files_unchanged
+    )
+}
+
+fn sign(action: &str) -> &'static str {
+    match action {
+        "add" => "+",
+        "delete" => "-",
+        "mode" => "x",
+        _ => "~",
+    }
+}

@@ -1,0 +1,99 @@
+//! What makes `watch` look again before its time: a request to its local endpoint.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::post;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use stoker_sync::Cancel;
+
+use crate::failure::Failure;
+
+/// How often a wait looks whether it was asked to end.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// The waiting side.
+#[derive(Debug)]
+pub(crate) struct Trigger {
+    asked: Receiver<()>,
+    /// Kept, so that waiting works without an endpoint, too.
+    sender: SyncSender<()>,
+}
+
+/// Why a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Woken {
+    /// The time is over.
+    Time,
+    /// Somebody asked.
+    Request,
+    /// The program is to end.
+    Cancelled,
+}
+
+impl Trigger {
+    pub(crate) fn new() -> Self {
+        // One request that waits is as good as many: the next look sees everything.
+        let (sender, asked) = sync_channel(1);
+        Self { asked, sender }
+    }
+
+    /// A sender for whoever may ask.
+    pub(crate) fn sender(&self) -> SyncSender<()> {
+        self.sender.clone()
+    }
+
+    /// Serves `POST /sync` and returns the address it took.
+    pub(crate) fn listen(&self, address: SocketAddr) -> Result<SocketAddr, Failure> {
+        let failed = |error: std::io::Error| {
+            Failure::world("ListenFailed", &error).hint("choose another address with --listen")
+        };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let taken = listener.local_addr().map_err(failed)?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let router = Router::new().route("/sync", post(accept)).with_state(self.sender());
+        thread::spawn(move || {
+            runtime.block_on(async move {
+                if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
+                    axum::serve(listener, router).await.ok();
+                }
+            });
+        });
+        Ok(taken)
+    }
+
+    /// Waits so long, or until someone asks.
+    pub(crate) fn wait(&self, time: Duration, cancel: &Cancel) -> Woken {
+        let started = Instant::now();
+        loop {
+            if cancel.is_cancelled() {
+                return Woken::Cancelled;
+            }
+            let left = time.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                return Woken::Time;
+            }
+            match self.asked.recv_timeout(left.min(GLANCE)) {
+                Ok(()) => return Woken::Request,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+        }
+    }
+
+    /// Whether someone asks within so short a time; used to let a burst of events pass.
+    pub(crate) fn is_quiet_for(&self, time: Duration) -> bool {
+        self.asked.recv_timeout(time).is_err()
+    }
+}
+
+async fn accept(State(sender): State<SyncSender<()>>) -> (StatusCode, Json<Value>) {
+    sender.try_send(()).ok(); // full means that a request waits already
+    (StatusCode::ACCEPTED, Json(json!({"accepted": true})))
+}
