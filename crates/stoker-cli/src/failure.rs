@@ -10,8 +10,7 @@ pub(crate) struct Failure {
     pub(crate) reason: String,
     /// What failed, on what, and why.
     pub(crate) message: String,
-    /// What to do next; where possible, a command to paste.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What to do next; where possible, a command to paste. A script finds the key always.
     pub(crate) hint: Option<String>,
     /// Whose fault it is, which decides the exit code.
     #[serde(skip)]

@@ -134,6 +134,9 @@ pub(crate) fn wants_json(words: &[OsString]) -> bool {
 
 /// A reader that went away is no reason to fail: `stoker plan | head` is fine.
 fn print(text: &str) {
+    if text.is_empty() {
+        return;
+    }
     let mut out = io::stdout().lock();
     writeln!(out, "{}", text.trim_end_matches('\n')).and_then(|()| out.flush()).ok();
 }

@@ -17,6 +17,8 @@ use crate::progress::Progress;
 ///
 /// Example: stoker sync --repo <https://host/plant.git> --ref main --map services/site/projects:projects --data /usr/local/bin/ignition/data
 #[derive(Debug, clap::Args)]
+// `plan` and `watch` flatten these into their own, and a group's name must be unique.
+#[group(skip)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) repository: RepositoryArguments,

@@ -57,9 +57,13 @@ pub(super) fn of_flags(target: &TargetArguments) -> Result<Chosen, Failure> {
     };
     let profile = gatewaysync::Profile { mappings: mappings(&target.map)?, overrides };
     let profiles = BTreeMap::from([("default".to_owned(), profile)]);
-    let mut chosen = of_file(&Sync { defaults: None, profiles }, None)?;
-    chosen.name = None;
-    Ok(chosen)
+    let profiles = Profiles::of(&Sync { defaults: None, profiles }).map_err(|invalid| {
+        // The fields are ours; the user wrote flags.
+        let plain = invalid.to_string().replace("spec.sync.profiles.default.", "");
+        Failure::usage(plain.replace("mappings", "--map").replace("excludePatterns", "--exclude"))
+    })?;
+    let (_, profile) = profiles.choose(None).map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(Chosen { name: None, profile: profile.clone() })
 }
 
 fn of_file(sync: &Sync, wanted: Option<&str>) -> Result<Chosen, Failure> {
@@ -78,7 +82,7 @@ fn mappings(maps: &[Map]) -> Result<Vec<Mapping>, Failure> {
             if !plain.contains("{{") {
                 RelPath::parse(if plain.is_empty() { path } else { plain }).map_err(|error| {
                     let words = format!("--map {}:{}", map.source, map.destination);
-                    Failure::usage(format!("{words}: the {side} {error}"))
+                    Failure::usage(format!("{words}: {side}: {error}"))
                 })?;
             }
         }

@@ -16,10 +16,11 @@ impl std::fmt::Display for Warned {
 
 /// Draws the summary.
 pub(super) fn draw(outcome: &Outcome, with_paths: bool) -> String {
-    let mut text = headline(outcome);
-    if outcome.status == Status::Failed && outcome.commit.is_none() {
-        return String::new();
+    let changed = outcome.files_added + outcome.files_modified + outcome.files_deleted;
+    if outcome.status == Status::Failed && changed == 0 {
+        return String::new(); // the error says it all
     }
+    let mut text = headline(outcome);
     let mut row = |label: &str, value: String| {
         if !value.is_empty() {
             write!(text, "\n  {label:<10} {value}").ok();
