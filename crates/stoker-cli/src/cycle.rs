@@ -93,7 +93,10 @@ fn request(subject: &Subject<'_>, target: &Target) -> Result<Request, Failure> {
     let mut values = target.values.clone();
     values.commit = Some(subject.commit.clone());
     let request = profile::request(&target.profile, values, &subject.commit);
-    let mut request = request.map_err(|error| Failure::world("ProfilesInvalid", &error))?;
+    let mut request = request.map_err(|error| {
+        Failure::world("ProfilesInvalid", &error)
+            .hint("mend the profile; a variable that it misses can be given with --var K=V")
+    })?;
     request.deletion = target.deletion;
     request.look = target.look;
     request.scan = match target.gateway {

@@ -9,7 +9,7 @@ use super::duration;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Gateway")]
 pub(crate) struct GatewayArguments {
-    /// URL of the gateway, such as <http://host:8088>; without it the files land and nobody is told
+    /// URL of the gateway, such as `http://host:8088`; without it the files land and nobody is told
     #[arg(long, value_name = "URL", requires = "api_key_file")]
     pub(crate) gateway: Option<String>,
     /// File with the gateway's API key, name:secret

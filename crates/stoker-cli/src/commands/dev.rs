@@ -23,7 +23,7 @@ const RESCAN: Duration = Duration::from_secs(30);
 
 /// Bring each save in a working directory to a gateway, until Ctrl-C
 ///
-/// Uncommitted changes count. Example: stoker dev . --map services/site/projects:projects --data /usr/local/bin/ignition/data --gateway <http://localhost:8088> --api-key-file key
+/// Uncommitted changes count. Example: `stoker dev . --map services/site/projects:projects --data /usr/local/bin/ignition/data --gateway http://localhost:8088 --api-key-file key`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The working directory

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 
 /// Show what a sync would change, and change nothing
 ///
-/// Example: stoker plan -f gatewaysync.yaml --profile site --data /usr/local/bin/ignition/data
+/// Example: `stoker plan -f gatewaysync.yaml --profile site --data /usr/local/bin/ignition/data`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -15,7 +15,7 @@ use crate::progress::Progress;
 
 /// Bring a data directory to the state of a commit, once
 ///
-/// Example: stoker sync --repo <https://host/plant.git> --ref main --map services/site/projects:projects --data /usr/local/bin/ignition/data
+/// Example: `stoker sync --repo https://host/plant.git --ref main --map services/site/projects:projects --data /usr/local/bin/ignition/data`
 #[derive(Debug, clap::Args)]
 // `plan` and `watch` flatten these into their own, and a group's name must be unique.
 #[group(skip)]

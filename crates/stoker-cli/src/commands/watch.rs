@@ -19,7 +19,7 @@ const DRIFT_PERIOD: Duration = Duration::from_mins(10);
 
 /// Keep a data directory at the state of a ref, until Ctrl-C
 ///
-/// Example: stoker watch -f gatewaysync.yaml --data /usr/local/bin/ignition/data --interval 60s --listen 127.0.0.1:0
+/// Example: `stoker watch -f gatewaysync.yaml --data /usr/local/bin/ignition/data --interval 60s --listen 127.0.0.1:0`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

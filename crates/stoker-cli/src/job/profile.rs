@@ -60,7 +60,12 @@ pub(super) fn of_flags(target: &TargetArguments) -> Result<Chosen, Failure> {
     let profiles = Profiles::of(&Sync { defaults: None, profiles }).map_err(|invalid| {
         // The fields are ours; the user wrote flags.
         let plain = invalid.to_string().replace("spec.sync.profiles.default.", "");
-        Failure::usage(plain.replace("mappings", "--map").replace("excludePatterns", "--exclude"))
+        let plain = plain.replace("excludePatterns", "--exclude");
+        let maps = target.map.iter().enumerate();
+        Failure::usage(maps.fold(plain, |text, (number, map)| {
+            let flag = format!("--map {}:{}: ", map.source, map.destination);
+            text.replace(&format!("mappings[{number}]."), &flag)
+        }))
     })?;
     let (_, profile) = profiles.choose(None).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(Chosen { name: None, profile: profile.clone() })
