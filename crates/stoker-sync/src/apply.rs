@@ -13,6 +13,8 @@
 //! named, its whole directory is tried again by the next run, and the rest is applied.
 
 mod amend;
+#[cfg(test)]
+mod power;
 mod step;
 #[cfg(test)]
 mod tests;

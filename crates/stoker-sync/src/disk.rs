@@ -18,6 +18,7 @@ use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::path::RelPath;
+use fault::Call;
 pub(crate) use stat::{Entry, Look, Nature};
 
 /// An open directory at or below the data root.
@@ -110,6 +111,10 @@ impl Dir {
         &self.path
     }
 
+    fn call<'a>(&'a self, kind: &'static str, name: &'a [u8]) -> Call<'a> {
+        Call { kind, dir: &self.path, name, to: None, bytes: b"" }
+    }
+
     fn at<T>(&self, name: &[u8], action: &'static str, done: rustix::io::Result<T>) -> Result<T> {
         done.map_err(|errno| {
             let mut path = self.path.clone();
@@ -122,8 +127,8 @@ impl Dir {
     pub(crate) fn create(&self, name: &[u8], mode: u32) -> Result<File> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd =
-            fault::step("create").and_then(|()| fs::openat(&self.fd, name, flags, mode.into()));
+        let call = Call { bytes: &mode.to_be_bytes(), ..self.call("create", name) };
+        let fd = fault::step(call).and_then(|()| fs::openat(&self.fd, name, flags, mode.into()));
         self.at(name, "create", fd).map(File::from)
     }
 
@@ -135,12 +140,13 @@ impl Dir {
             done => return self.at(name, "open", done).map(File::from),
         }
         let open = |()| fs::openat(&self.fd, name, flags | OFlags::CREATE, mode.into());
-        self.at(name, "create", fault::step("create").and_then(open)).map(File::from)
+        self.at(name, "create", fault::step(self.call("create", name)).and_then(open))
+            .map(File::from)
     }
 
     /// Replaces the content of an open file of this directory, in place.
     pub(crate) fn overwrite(&self, name: &[u8], file: &mut File, bytes: &[u8]) -> Result<()> {
-        let done = fault::step("write").and_then(|()| {
+        let done = fault::step(Call { bytes, ..self.call("write", name) }).and_then(|()| {
             let done =
                 file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(bytes));
             done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
@@ -150,20 +156,26 @@ impl Dir {
 
     /// Writes all bytes to a file of this directory.
     pub(crate) fn write(&self, name: &[u8], file: &mut File, bytes: &[u8]) -> Result<()> {
-        let done = fault::step("write").and_then(|()| {
+        let done = fault::step(Call { bytes, ..self.call("write", name) }).and_then(|()| {
             file.write_all(bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
         });
         self.at(name, "write", done)
     }
 
-    /// Makes a file's bytes durable. If this fails they may be gone: the file must be thrown away.
+    /// Makes a file durable, its mode included. If this fails its bytes may be gone: the file must
+    /// be thrown away.
     pub(crate) fn sync_file(&self, name: &[u8], file: &File) -> Result<()> {
-        self.at(name, "sync", fault::step("fdatasync").and_then(|()| fs::fdatasync(file)))
+        let sync = |()| fs::fsync(file);
+        self.at(name, "sync", fault::step(self.call("fsync", name)).and_then(sync))
     }
 
     /// Makes the entries of this directory durable.
     pub(crate) fn sync(&self) -> Result<()> {
-        self.at(b"", "sync", fault::step("fsync").and_then(|()| fs::fsync(&self.fd)))
+        self.at(
+            b"",
+            "sync",
+            fault::step(self.call("fsync", b"")).and_then(|()| fs::fsync(&self.fd)),
+        )
     }
 
     /// Makes everything on this directory's volume durable.
@@ -171,20 +183,21 @@ impl Dir {
         self.at(
             b"",
             "sync the volume of",
-            fault::step("syncfs").and_then(|()| fs::syncfs(&self.fd)),
+            fault::step(self.call("syncfs", b"")).and_then(|()| fs::syncfs(&self.fd)),
         )
     }
 
     /// Renames an entry, replacing a file that is there.
     pub(crate) fn rename(&self, name: &[u8], to: &Self, new: &[u8]) -> Result<()> {
-        let done = fault::step("rename").and_then(|()| fs::renameat(&self.fd, name, &to.fd, new));
+        let done = fault::step(self.call("rename", name).to(to, new))
+            .and_then(|()| fs::renameat(&self.fd, name, &to.fd, new));
         to.at(new, "rename a new file to", done)
     }
 
     /// Renames an entry to a name that must be free.
     pub(crate) fn rename_new(&self, name: &[u8], to: &Self, new: &[u8]) -> Result<()> {
         let rename = |()| fs::renameat_with(&self.fd, name, &to.fd, new, RenameFlags::NOREPLACE);
-        let done = match fault::step("rename").and_then(rename) {
+        let done = match fault::step(self.call("rename", name).to(to, new)).and_then(rename) {
             // Some network file systems know no flags. A directory never replaces a full one.
             Err(Errno::INVAL | Errno::NOSYS) => fs::renameat(&self.fd, name, &to.fd, new),
             done => done,
@@ -195,18 +208,23 @@ impl Dir {
     /// Removes a file or a link.
     pub(crate) fn unlink(&self, name: &[u8]) -> Result<()> {
         let unlink = |()| fs::unlinkat(&self.fd, name, AtFlags::empty());
-        self.at(name, "delete", fault::step("unlink").and_then(unlink))
+        self.at(name, "delete", fault::step(self.call("unlink", name)).and_then(unlink))
     }
 
     /// Removes an empty directory.
     pub(crate) fn remove_dir(&self, name: &[u8]) -> Result<()> {
         let remove = |()| fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR);
-        self.at(name, "remove the directory", fault::step("rmdir").and_then(remove))
+        self.at(
+            name,
+            "remove the directory",
+            fault::step(self.call("rmdir", name)).and_then(remove),
+        )
     }
 
     /// Makes a directory and opens it; its mode does not depend on the umask.
     pub(crate) fn make_dir(&self, name: &[u8], mode: u32) -> Result<Self> {
-        let done = fault::step("mkdir").and_then(|()| fs::mkdirat(&self.fd, name, mode.into()));
+        let done = fault::step(self.call("mkdir", name))
+            .and_then(|()| fs::mkdirat(&self.fd, name, mode.into()));
         self.at(name, "make the directory", done)?;
         let dir = self.open(name)?;
         let chmod = dir.correct_mode(mode);
@@ -230,7 +248,7 @@ impl Dir {
         if has & 0o777 == mode {
             return Ok(());
         }
-        fault::step("chmod")?;
+        fault::step(self.call("chmod", b""))?;
         fs::fchmod(&self.fd, Mode::from_raw_mode((has & 0o7000) | mode))
     }
 
@@ -281,11 +299,13 @@ impl Dir {
         }
     }
 
-    /// Sets the permissions of a regular file.
+    /// Sets the permissions of a regular file, durably.
     pub(crate) fn chmod(&self, name: &[u8], mode: u32) -> Result<()> {
         let file = self.open_file(name)?;
         let chmod = |()| fs::fchmod(&file, Mode::from_raw_mode(mode));
-        self.at(name, "set the mode of", fault::step("chmod").and_then(chmod))
+        let done = fault::step(self.call("chmod", name)).and_then(chmod);
+        self.at(name, "set the mode of", done)?;
+        self.sync_file(name, &file)
     }
 
     /// Removes whatever has this name, with all that is in it.

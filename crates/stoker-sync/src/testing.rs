@@ -137,9 +137,15 @@ impl Scratch {
 
     /// Everything below a directory of the scratch, our own state apart.
     pub(crate) fn snapshot(&self, below: &str) -> Snapshot {
+        let mut snapshot = self.everything(below);
+        snapshot.retain(|path, _| !path.starts_with(b".stoker"));
+        snapshot
+    }
+
+    /// Everything below a directory of the scratch, our own state included.
+    pub(crate) fn everything(&self, below: &str) -> Snapshot {
         let mut snapshot = Snapshot::new();
         collect(&self.path(below), &mut Vec::new(), &mut snapshot);
-        snapshot.retain(|path, _| !path.starts_with(b".stoker"));
         snapshot
     }
 

@@ -147,7 +147,7 @@ impl Writing<'_> {
             let id = blobs[stats.len()];
             return Err(Error::Read { source: source::Error::Missing { id } });
         }
-        if sync_each { stage.sync_dirs() } else { stage.sync_volume() }.map_err(disk)?;
+        if sync_each { stage.sync_dirs(self.root) } else { stage.sync_volume() }.map_err(disk)?;
         let bytes = stats.iter().map(|stat| stat.size).sum();
         remember(work, &stats);
         Ok(bytes)

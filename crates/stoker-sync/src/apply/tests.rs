@@ -9,7 +9,7 @@ use crate::testing::{Commit, Files, Live, Scratch, Snapshot, request, sync, unli
 use crate::{Cancel, Engine, Request};
 
 /// Changes of every kind in one commit: resources, swaps, new and vanished directories, modes.
-fn commits() -> (Commit, Commit) {
+pub(super) fn commits() -> (Commit, Commit) {
     let old: &[(&str, &str)] = &[
         ("p/a/resource.json", "old"),
         ("p/a/view.json", "old"),
@@ -40,19 +40,19 @@ fn commits() -> (Commit, Commit) {
     (Commit::from_files(&files(old, Kind::File)), Commit::from_files(&files(new, Kind::Executable)))
 }
 
-fn wanted(commit: &Commit) -> Request {
+pub(super) fn wanted(commit: &Commit) -> Request {
     unlimited(request(commit, ["p:projects"]))
 }
 
 /// The tree that a commit makes, on a fresh disk with the same foreign file.
-fn expected(commit: &Commit) -> Snapshot {
+pub(super) fn expected(commit: &Commit) -> Snapshot {
     let scratch = Scratch::new();
     scratch.write("data/db/foreign", "f");
     sync(&scratch, commit, &wanted(commit)).unwrap();
     scratch.snapshot("data")
 }
 
-fn prepared(old: Option<&Commit>) -> Scratch {
+pub(super) fn prepared(old: Option<&Commit>) -> Scratch {
     let scratch = Scratch::new();
     scratch.write("data/db/foreign", "f");
     if let Some(old) = old {
@@ -85,7 +85,7 @@ fn a_run_that_dies_at_any_step_is_finished_or_undone_by_the_next_start() {
         for (at, step) in steps.iter().enumerate() {
             let scratch = prepared(from);
             let (done, _) = fault::under(Some(Fault::Crash { at }), || run(&scratch));
-            let when = format!("killed at step {at}, {step}");
+            let when = format!("killed at step {at}, {step:?}");
             // What comes after the commit only tidies up; its failure is not the run's.
             let is_committed = done.is_ok();
             assert_no_mixture(&scratch.snapshot("data"), [&old, &new], &when);
@@ -133,7 +133,8 @@ fn an_engine_whose_run_broke_off_does_not_begin_another() {
     // The journal has its name, and the disk does not say that it is durable.
     let fault = Fault::Once { at: 1, errno: Errno::IO };
     let (done, steps) = fault::under(Some(fault), || written.apply(&mut crate::OpenGate));
-    assert!(done.is_err() && steps == ["rename", "fsync"], "{steps:?}");
+    let kinds: Vec<_> = steps.iter().map(|step| step.kind).collect();
+    assert!(done.is_err() && kinds == ["rename", "fsync"], "{steps:?}");
     let plan = engine.plan(&mut source, &wanted(&new_commit), &cancel).unwrap();
     let refused = engine.write(plan, &mut source, &cancel).err().unwrap();
     assert!(matches!(refused, crate::write::Error::Unfinished), "{refused:?}");
@@ -149,7 +150,7 @@ fn a_step_that_fails_in_recovery_is_not_lost() {
     let run = |scratch: &Scratch| sync(scratch, &new_commit, &wanted(&new_commit)).map(drop);
     let scratch = prepared(Some(&old_commit));
     let (_, steps) = fault::under(None, || run(&scratch));
-    let journal = steps.iter().position(|step| *step == "rename").unwrap();
+    let journal = steps.iter().position(|step| step.kind == "rename").unwrap();
     let mut new_files = expected(&new_commit);
     new_files.retain(|_, live| *live != Live::Dir);
     for at in 0..16 {
@@ -178,9 +179,9 @@ fn a_step_that_fails_leaves_old_or_new_and_the_next_run_converges() {
             let scratch = prepared(Some(&old_commit));
             let fault = Fault::Once { at, errno };
             let (done, _) = fault::under(Some(fault), || run(&scratch));
-            let when = format!("{errno:?} at step {at}, {}", steps[at]);
+            let when = format!("{errno:?} at step {at}, {:?}", steps[at]);
             assert_no_mixture(&scratch.snapshot("data"), [&old, &new], &when);
-            let before_journal = steps[..at].iter().all(|step| *step != "rename");
+            let before_journal = steps[..at].iter().all(|step| step.kind != "rename");
             if done.is_err() && before_journal {
                 assert_eq!(scratch.snapshot("data"), old, "{when}: nothing may be left behind");
             }

@@ -1,9 +1,32 @@
 //! A place for tests to cut the power: every call that changes the disk passes here first.
 
+use super::Dir;
+use crate::path::RelPath;
+
+/// A call that changes the disk.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(test), expect(dead_code, reason = "only tests look at it"))]
+pub(crate) struct Call<'a> {
+    pub(crate) kind: &'static str,
+    pub(crate) dir: &'a RelPath,
+    pub(crate) name: &'a [u8],
+    /// The directory and the name that something is renamed to.
+    pub(crate) to: Option<(&'a RelPath, &'a [u8])>,
+    /// What is written; of a new file, its mode.
+    pub(crate) bytes: &'a [u8],
+}
+
+impl<'a> Call<'a> {
+    /// Adds where something is renamed to.
+    pub(super) fn to(self, dir: &'a Dir, name: &'a [u8]) -> Self {
+        Self { to: Some((dir.path(), name)), ..self }
+    }
+}
+
 #[cfg(not(test))]
 /// Lets every step pass.
 #[expect(clippy::unnecessary_wraps, reason = "under test it can fail")]
-pub(crate) fn step(_call: &'static str) -> rustix::io::Result<()> {
+pub(crate) fn step(_call: Call<'_>) -> rustix::io::Result<()> {
     Ok(())
 }
 
@@ -16,6 +39,9 @@ mod script {
 
     use rustix::io::{Errno, Result};
 
+    use super::Call;
+    use crate::path::RelPath;
+
     /// What happens to the steps of this thread.
     #[derive(Debug, Clone, Copy)]
     pub(crate) enum Fault {
@@ -25,29 +51,45 @@ mod script {
         Once { at: usize, errno: Errno },
     }
 
+    /// A step that was tried.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Step {
+        pub(crate) kind: &'static str,
+        pub(crate) path: RelPath,
+        pub(crate) to: Option<RelPath>,
+        pub(crate) bytes: Vec<u8>,
+    }
+
     #[derive(Debug, Default)]
     struct Script {
         fault: Option<Fault>,
-        steps: Vec<&'static str>,
+        steps: Vec<Step>,
     }
 
     thread_local! { static SCRIPT: RefCell<Script> = RefCell::default(); }
 
     /// Runs `act` under a fault and returns its value with the steps that were tried.
-    pub(crate) fn under<T>(
-        fault: Option<Fault>,
-        act: impl FnOnce() -> T,
-    ) -> (T, Vec<&'static str>) {
+    pub(crate) fn under<T>(fault: Option<Fault>, act: impl FnOnce() -> T) -> (T, Vec<Step>) {
         SCRIPT.replace(Script { fault, steps: Vec::new() });
         let value = act();
         (value, SCRIPT.take().steps)
     }
 
     /// Counts a step and lets it pass, or not.
-    pub(crate) fn step(call: &'static str) -> Result<()> {
+    pub(crate) fn step(call: Call<'_>) -> Result<()> {
+        let join = |dir: &RelPath, name: &[u8]| {
+            let mut path = dir.clone();
+            path.push(name);
+            path
+        };
         SCRIPT.with_borrow_mut(|script| {
             let now = script.steps.len();
-            script.steps.push(call);
+            script.steps.push(Step {
+                kind: call.kind,
+                path: join(call.dir, call.name),
+                to: call.to.map(|(dir, name)| join(dir, name)),
+                bytes: call.bytes.to_vec(),
+            });
             match script.fault {
                 Some(Fault::Crash { at }) if now >= at => Err(Errno::CANCELED),
                 Some(Fault::Once { at, errno }) if now == at => Err(errno),

@@ -93,7 +93,7 @@ impl Dir {
             return Ok(look);
         }
         let chmod = |()| fs::fchmod(file, fs::Mode::from_raw_mode(wanted));
-        self.at(name, "set the mode of", fault::step("chmod").and_then(chmod))?;
+        self.at(name, "set the mode of", fault::step(self.call("chmod", name)).and_then(chmod))?;
         Ok(Look { mode: wanted, ..look })
     }
 

@@ -69,12 +69,14 @@ impl Stage {
         self.dir.open(within)
     }
 
-    /// Makes the names in the stage durable, directory by directory.
-    pub(super) fn sync_dirs(&self) -> Result<(), DiskError> {
+    /// Makes the names in the stage durable, directory by directory, and its own name with them: a
+    /// journal that outlives its stage would take all its files for placed.
+    pub(super) fn sync_dirs(&self, root: &Dir) -> Result<(), DiskError> {
         for within in &self.made {
             self.dir.open(within)?.sync()?;
         }
-        self.dir.sync()
+        self.dir.sync()?;
+        root.sync()
     }
 
     /// Makes everything in the stage durable at once.
