@@ -179,6 +179,11 @@ fn signed_resource(draft: &mut DirDraft) -> Option<usize> {
         let record = draft.kept.remove(kept);
         draft.candidates.push(Candidate::of(record));
     }
+    let known = draft.last.as_ref().map(|last| last.files.as_slice()).unwrap_or_default();
+    if let Some(same) = draft.same.iter().position(|place| is_resource(&known[*place].name)) {
+        let place = draft.same.remove(same);
+        draft.candidates.push(Candidate::of(known[place].clone()));
+    }
     draft.candidates.iter().position(|file| is_resource(&file.name))
 }
 

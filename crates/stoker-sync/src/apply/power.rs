@@ -58,15 +58,12 @@ impl Disk {
     fn store_dir(&self, dir: Inode, path: &[u8], scratch: &Scratch) {
         for ((_, name), inode) in self.names.iter().filter(|((at, _), _)| *at == dir) {
             let path = [path, b"/", name].concat();
-            match self.files.get(inode) {
-                Some((bytes, is_executable)) => {
-                    scratch.write(&path, bytes);
-                    scratch.chmod(&path, if *is_executable { 0o755 } else { 0o644 });
-                }
-                None => {
-                    scratch.make_dir(&path);
-                    self.store_dir(*inode, &path, scratch);
-                }
+            if let Some((bytes, is_executable)) = self.files.get(inode) {
+                scratch.write(&path, bytes);
+                scratch.chmod(&path, if *is_executable { 0o755 } else { 0o644 });
+            } else {
+                scratch.make_dir(&path);
+                self.store_dir(*inode, &path, scratch);
             }
         }
     }

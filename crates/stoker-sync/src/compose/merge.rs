@@ -1,6 +1,6 @@
 //! One directory: the entries of all its layers, laid over each other in the order of mappings.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::mount::{Content, MountTree};
 use super::{Composition, Node, Task, Wanted, below_mapping};
@@ -20,12 +20,19 @@ enum Item {
     File { blob: ObjectId, is_executable: bool },
 }
 
+/// What one mapping wants to have at one name of this directory.
+#[derive(Debug)]
+struct Named {
+    name: Box<[u8]>,
+    mapping: u16,
+    item: Item,
+}
+
 /// The merging of one directory.
 pub(super) struct Merge<'t, 'n, 'm> {
     task: &'t Task<'t>,
     node: &'n Node<'m>,
-    /// By name, then by mapping.
-    items: BTreeMap<Box<[u8]>, BTreeMap<u16, Item>>,
+    items: Vec<Named>,
 }
 
 /// What a directory holds after merging.
@@ -36,7 +43,7 @@ pub(super) struct Merged<'m> {
 
 impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
     pub(super) fn new(task: &'t Task<'t>, node: &'n Node<'m>) -> Self {
-        Self { task, node, items: BTreeMap::new() }
+        Self { task, node, items: Vec::new() }
     }
 
     /// Merges the listings of the node's layers and the mounts directly below it.
@@ -112,7 +119,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
         if let Err(fault) = name::check_destination(&path, self.task.volume.longest_path) {
             return out.refuse(path, fault);
         }
-        self.items.entry(name.into()).or_default().insert(mapping, item);
+        self.items.push(Named { name: name.into(), mapping, item });
     }
 
     fn is_excluded(&self, mapping: u16, path: &RelPath, item: Item) -> bool {
@@ -132,24 +139,28 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
     }
 
     /// Lays the items of each name over each other: the last one says file or directory.
-    fn lay(self, out: &mut Composition) -> Merged<'m> {
+    fn lay(mut self, out: &mut Composition) -> Merged<'m> {
         let mut merged = Merged { files: Vec::new(), dirs: Vec::new() };
-        for (name, items) in self.items {
-            let path = self.node.path.join(&name);
-            let is_dir = |item: &Item| !matches!(item, Item::File { .. });
-            let Some((last, top)) = items.last_key_value() else { continue };
-            let covered = items.iter().rev().find(|(_, item)| is_dir(item) != is_dir(top));
+        self.items
+            .sort_by(|one, other| one.name.cmp(&other.name).then(one.mapping.cmp(&other.mapping)));
+        for items in self.items.chunk_by(|one, other| one.name == other.name) {
+            let Some(top) = items.last() else { continue };
+            let covered = items.iter().rev().find(|below| below.is_dir() != top.is_dir());
             if covered.is_some() {
-                let message = "a later mapping has a directory where an earlier one has a file, or the reverse; the later counts";
-                out.warnings.push(Warning::new(Code::MappingShadowed, path.clone(), message));
+                let path = self.node.path.join(&top.name);
+                let message = "a later mapping has a directory where an earlier one has a file, \
+                               or the reverse; the later counts";
+                out.warnings.push(Warning::new(Code::MappingShadowed, path, message));
             }
-            match *top {
+            let name = top.name.clone();
+            match top.item {
                 Item::File { blob, is_executable } => {
-                    merged.files.push(Wanted { name, blob, is_executable, mapping: *last });
+                    merged.files.push(Wanted { name, blob, is_executable, mapping: top.mapping });
                 }
                 Item::Dir(_) | Item::Way => {
-                    let floor = covered.map_or(self.node.floor, |(mapping, _)| mapping + 1);
-                    let layers = layers_from(&items, floor);
+                    let path = self.node.path.join(&name);
+                    let floor = covered.map_or(self.node.floor, |below| below.mapping + 1);
+                    let layers = items.iter().filter_map(|layer| layer.tree_from(floor)).collect();
                     let mounts = self.node.mounts.and_then(|mounts| mounts.children.get(&name));
                     merged.dirs.push((name, Node { path, layers, mounts, floor }));
                 }
@@ -159,12 +170,18 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
     }
 }
 
-fn layers_from(items: &BTreeMap<u16, Item>, floor: u16) -> Vec<(u16, ObjectId)> {
-    let layer = |(mapping, item): (&u16, &Item)| match item {
-        Item::Dir(tree) => Some((*mapping, *tree)),
-        Item::Way | Item::File { .. } => None,
-    };
-    items.range(floor..).filter_map(layer).collect()
+impl Named {
+    fn is_dir(&self) -> bool {
+        !matches!(self.item, Item::File { .. })
+    }
+
+    /// Returns the tree as a layer, unless it is covered.
+    fn tree_from(&self, floor: u16) -> Option<(u16, ObjectId)> {
+        match self.item {
+            Item::Dir(tree) if self.mapping >= floor => Some((self.mapping, tree)),
+            Item::Dir(_) | Item::Way | Item::File { .. } => None,
+        }
+    }
 }
 
 /// Returns whether the path is out of reach for mappings, and says so once.

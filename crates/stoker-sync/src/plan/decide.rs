@@ -116,7 +116,8 @@ impl Deciding<'_> {
         if !candidates.is_empty() {
             self.check_site(&facts.sites[index])?;
         }
-        let holds_files = !candidates.is_empty() || !draft.kept.is_empty();
+        let holds_files =
+            !(candidates.is_empty() && draft.kept.is_empty() && draft.same.is_empty());
         let mut upserts = Vec::new();
         for (file, found) in candidates.into_iter().zip(&facts.found[index]) {
             let path = draft.path.join(&file.name);

@@ -17,6 +17,8 @@ pub(crate) struct DirDraft {
     pub(crate) path: RelPath,
     pub(crate) key: Key,
     pub(crate) state: DirState,
+    /// Files that stay exactly as they are, by their position in the last record.
+    pub(crate) same: Vec<usize>,
     /// Files that stay as they are, with the mapping they belong to now.
     pub(crate) kept: Vec<FileRecord>,
     /// Files that are new or differ.
@@ -97,6 +99,7 @@ impl Drafting<'_> {
             path: dir.path,
             key: dir.key,
             state: DirState::Wanted,
+            same: Vec::new(),
             kept: Vec::new(),
             candidates: Vec::new(),
             dropped: Vec::new(),
@@ -104,29 +107,38 @@ impl Drafting<'_> {
             last: None,
         };
         let known = last.as_ref().map(|last| last.files.as_slice()).unwrap_or_default();
+        let place = |wanted: &Wanted| known.binary_search_by(|file| file.name.cmp(&wanted.name));
         for record in known {
             if dir.files.binary_search_by(|wanted| wanted.name.cmp(&record.name)).is_err() {
                 self.leave(record, renumber, &mut draft);
             }
         }
         for wanted in dir.files {
-            let record = last.as_ref().and_then(|last| last.file(&wanted.name));
+            let record = place(&wanted).ok().map(|place| (place, &known[place]));
             self.want(wanted, record, &mut draft);
         }
         draft.last = last;
         draft
     }
 
-    fn want(&self, wanted: Wanted, record: Option<&FileRecord>, draft: &mut DirDraft) {
+    fn want(&self, wanted: Wanted, record: Option<(usize, &FileRecord)>, draft: &mut DirDraft) {
         let Wanted { name, blob, is_executable, mapping } = wanted;
-        let is_same = |record: &&FileRecord| {
+        let is_same = |record: &FileRecord| {
             record.blob == blob && record.is_executable == is_executable && !record.is_manipulated()
         };
-        let is_suspect = self.suspects.contains(&draft.path.join(&name));
+        let is_suspect =
+            !self.suspects.is_empty() && self.suspects.contains(&draft.path.join(&name));
         let may_stay = !is_suspect && !self.request.manipulates(mapping);
-        if let Some(record) = record.filter(is_same).filter(|_| may_stay) {
-            draft.kept.push(FileRecord { mapping, ..record.clone() });
-            return;
+        match record {
+            Some((place, record)) if may_stay && is_same(record) => {
+                if record.mapping == mapping {
+                    draft.same.push(place);
+                } else {
+                    draft.kept.push(FileRecord { mapping, ..record.clone() });
+                }
+                return;
+            }
+            _ => {}
         }
         draft.candidates.push(Candidate {
             name,
@@ -137,7 +149,7 @@ impl Drafting<'_> {
             recipe: None,
             is_executable,
             mapping,
-            record: record.cloned(),
+            record: record.map(|(_, record)| record.clone()),
             is_suspect,
             cause: Cause::Commit,
         });
@@ -163,6 +175,7 @@ impl Drafting<'_> {
                 path: RelPath::from_clean(path),
                 key: last.key.clone(),
                 state: DirState::Gone,
+                same: Vec::new(),
                 kept: Vec::new(),
                 candidates: Vec::new(),
                 dropped: Vec::new(),

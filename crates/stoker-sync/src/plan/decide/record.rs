@@ -44,9 +44,13 @@ impl Deciding<'_> {
         mut upserts: Vec<FileRecord>,
         holds_files: bool,
     ) {
-        let DirDraft { path, key, state, kept, dropped, forgotten, last, candidates: _ } = draft;
+        let DirDraft { path, key, state, same, kept, dropped, forgotten, last, .. } = draft;
         for record in dropped.iter().chain(&forgotten) {
             self.uncount(record);
+        }
+        let known = last.as_ref().map(|last| last.files.as_slice()).unwrap_or_default();
+        for place in same.iter().filter(|_| !self.by.is_same_profile) {
+            self.out.counts.add(&known[*place], 1);
         }
         for record in kept {
             if !self.by.is_same_profile {
