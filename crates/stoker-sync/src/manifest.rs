@@ -99,12 +99,17 @@ impl Manifest {
         folded
     }
 
-    /// Returns the names of the known directories directly below this one, sorted.
-    pub(crate) fn children(&self, directory: &[u8]) -> Vec<Box<[u8]>> {
+    /// Returns the names of the known directories directly below this one, sorted, those that are
+    /// still wanted apart.
+    pub(crate) fn children_beside(
+        &self,
+        directory: &[u8],
+        wanted: &BTreeSet<Box<[u8]>>,
+    ) -> Vec<Box<[u8]>> {
         let mut names: BTreeSet<Box<[u8]>> = BTreeSet::new();
         for segment in &self.segments {
             for_each_child(segment, directory, |name| {
-                if !names.contains(name) {
+                if !wanted.contains(name) && !names.contains(name) {
                     names.insert(name.into());
                 }
             });

@@ -1,5 +1,7 @@
 //! Claims about the manifest.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
 use super::header::Header;
@@ -111,7 +113,10 @@ proptest! {
             children.dedup();
             children.sort();
             children.dedup();
-            prop_assert_eq!(manifest.children(parent), children);
+            let none = BTreeSet::new();
+            prop_assert_eq!(manifest.children_beside(parent, &none), children.clone());
+            let all = children.into_iter().collect();
+            prop_assert!(manifest.children_beside(parent, &all).is_empty());
         }
     }
 

@@ -82,10 +82,8 @@ impl Drafting<'_> {
         let mut drafts = Vec::with_capacity(composed.len());
         let renumber = self.renumber();
         for dir in composed {
-            for name in self.manifest.children(&dir.path) {
-                if !dir.children.contains(&name) {
-                    self.drop_tree(&dir.path.join(&name), &renumber, &mut drafts);
-                }
+            for name in self.manifest.children_beside(&dir.path, &dir.children) {
+                self.drop_tree(&dir.path.join(&name), &renumber, &mut drafts);
             }
             drafts.push(self.draft(dir, &renumber));
         }
