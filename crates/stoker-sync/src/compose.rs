@@ -5,6 +5,7 @@
 //! are those of the last sync, everything below is as it was, and nothing below is looked at.
 //! Says what should be; what to do about it is for `plan.rs`.
 
+mod error;
 mod merge;
 pub(crate) mod mount;
 #[cfg(test)]
@@ -12,16 +13,17 @@ mod tests;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+pub use error::Error;
 use merge::{Merge, Merged};
 use mount::{Content, Mount, MountTree};
 
-use crate::cancel::{Cancel, Cancelled};
+use crate::cancel::Cancel;
 use crate::manifest::Manifest;
 use crate::manifest::record::Key;
 use crate::name::NameFault;
 use crate::path::{self, RelPath};
 use crate::request::Request;
-use crate::source::{self, Entry, ObjectId, Source};
+use crate::source::{Entry, ObjectId, Source};
 use crate::warning::Warning;
 
 /// A tree may name the same subtree many times over; no honest one has so many entries.
@@ -98,95 +100,6 @@ pub(crate) enum Trust {
     EqualLayers,
     /// Nowhere.
     Nothing,
-}
-
-/// Why there is nothing to plan from.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The source failed.
-    #[error("failed to read the commit")]
-    Read {
-        /// What it said.
-        source: source::Error,
-    },
-    /// A required mapping has no source.
-    #[error("the source {path:?} is not in the commit")]
-    SourceMissing {
-        /// The mapping's source.
-        path: RelPath,
-    },
-    /// A mapping's source is or lies beneath a symbolic link.
-    #[error("the source {path:?} is, or lies beneath, a symbolic link; links are not followed")]
-    SourceIsLink {
-        /// The mapping's source.
-        path: RelPath,
-    },
-    /// A mapping's source is or lies beneath a submodule.
-    #[error("the source {path:?} is, or lies beneath, a submodule; submodules are not fetched")]
-    SourceIsSubmodule {
-        /// The mapping's source.
-        path: RelPath,
-    },
-    /// A mapping's `type` does not fit its source.
-    #[error("the source {path:?} should be a {wanted} and is a {found}")]
-    WrongKind {
-        /// The mapping's source.
-        path: RelPath,
-        /// What the mapping says.
-        wanted: &'static str,
-        /// What the commit holds.
-        found: &'static str,
-    },
-    /// A destination lies in a directory of ours.
-    #[error("the destination {path:?} is reserved by Stoker")]
-    ReservedDestination {
-        /// The mapping's destination.
-        path: RelPath,
-    },
-    /// Names that can't be written.
-    #[error("{} in the commit can't be written: {}", count_names(.refused), list_names(.refused))]
-    Names {
-        /// The first of them, with the reasons.
-        refused: Vec<(RelPath, NameFault)>,
-    },
-    /// Two names that this volume takes for one.
-    #[error("{path:?} and {twin:?} are one name on this volume, which ignores case")]
-    CaseTwins {
-        /// One of them.
-        path: RelPath,
-        /// The other.
-        twin: RelPath,
-    },
-    /// More mappings than there are numbers for them.
-    #[error("there are more than 65,535 mappings")]
-    TooManyMappings,
-    /// The tree unfolds to more files and directories than any honest one.
-    #[error("the mapped directories hold more than {most} files and directories")]
-    TooManyEntries {
-        /// How many are taken.
-        most: usize,
-    },
-    /// The run was asked to end.
-    #[error(transparent)]
-    Cancelled(Cancelled),
-}
-
-fn count_names(refused: &[(RelPath, NameFault)]) -> String {
-    if refused.len() == 1 { "a name".into() } else { format!("{} names", refused.len()) }
-}
-
-fn list_names(refused: &[(RelPath, NameFault)]) -> String {
-    let shown = refused.iter().map(|(path, fault)| format!("{path:?} {fault}"));
-    shown.collect::<Vec<_>>().join("; ")
-}
-
-impl Error {
-    pub(crate) fn reading(source: source::Error) -> Self {
-        match source {
-            source::Error::Cancelled => Self::Cancelled(Cancelled),
-            source => Self::Read { source },
-        }
-    }
 }
 
 /// A directory on the way down.

@@ -4,6 +4,8 @@
 //! Promise (A9): a path is opened beneath the data root, and no symbolic link is followed on the
 //! way, by the kernel's word (`openat2`) or, where it has none, one component at a time. Everything
 //! else takes a name within an open directory, so that no rename can lead astray what is decided.
+//!
+//! Long: a registry, one small function per system call; two doors would be two places to check.
 
 pub(crate) mod fault;
 mod open;
