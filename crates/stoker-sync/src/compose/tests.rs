@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::*;
+use crate::source;
 use crate::testing::{Commit, request};
 
 fn composed(commit: &mut Commit, maps: [&str; 2], case: Case) -> Result<Vec<String>, Error> {
