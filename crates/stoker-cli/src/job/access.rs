@@ -64,12 +64,13 @@ pub(super) fn wanted(text: &str) -> Result<Wanted, Failure> {
     Wanted::read(&name).map_err(|error| Failure::usage(format!("--ref: {error}")))
 }
 
-/// Where objects are kept.
+/// Where objects are kept: an absolute path, because git runs in a directory of its own.
 pub(super) fn store(arguments: &RepositoryArguments, url: &RepoUrl) -> PathBuf {
-    arguments.store.clone().unwrap_or_else(|| {
+    let directory = arguments.store.clone().unwrap_or_else(|| {
         let uid = rustix::process::getuid().as_raw();
         store::default_directory(&|name| std::env::var_os(name), uid, url)
-    })
+    });
+    std::path::absolute(&directory).unwrap_or(directory)
 }
 
 /// The gateway's key: only where a gateway is to be told at all.
