@@ -1,0 +1,350 @@
+//! Killed at any file-system call, of an update and of a first sync: old or new, and the next run
+//! brings the rest (promises A1, A2).
+//!
+//! Reading changes nothing, so only calls that change a disk are points to die at. A sample in the
+//! usual run, every single one with `STOKER_LONG`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use stoker_testkit::git::{Repo, Tree};
+use stoker_testkit::process::find_program;
+use stoker_testkit::skip;
+use stoker_testkit::tree::{self, Node};
+
+use crate::world::{Run, STOKER, World, is_long};
+
+/// Calls that change a disk; what a program does not use costs nothing here.
+const CHANGING: &str = "openat,openat2,mkdir,mkdirat,write,pwrite64,writev,copy_file_range,\
+                        sendfile,ftruncate,fallocate,fchmod,fchmodat,chmod,fsync,fdatasync,syncfs,\
+                        sync_file_range,rename,renameat,renameat2,link,linkat,symlinkat,unlink,\
+                        unlinkat,rmdir,utimensat,flock";
+
+/// Killed by SIGKILL, as a shell would say it.
+pub(crate) const KILLED: i32 = 137;
+
+/// A repository with the branches `old` and `new`, more than 200 files apart, and both as trees.
+pub(crate) struct Update {
+    repo: Repo,
+    pub(crate) old: tree::Tree,
+    pub(crate) new: tree::Tree,
+}
+
+impl Update {
+    pub(crate) fn new() -> Self {
+        let repo = Repo::empty().unwrap();
+        let old = versions("old", (0..220).collect());
+        let new = versions("new", (0..200).chain(220..240).collect());
+        // A file becomes a directory, another the other way round, a third changes its mode only.
+        let old = old.file("projects/p0/turn", "file").file("projects/p1/turn/inner", "inner");
+        let new = new.file("projects/p0/turn/inner", "inner").file("projects/p1/turn", "file");
+        let old = old.file("projects/p2/mode", "same");
+        let new = new.file_with_mode("projects/p2/mode", "same", 0o755);
+        repo.commit_to("old", as_git(&old)).unwrap();
+        repo.commit_to("new", as_git(&new)).unwrap();
+        Self { repo, old, new }
+    }
+
+    pub(crate) fn words(&self, world: &World, branch: &str) -> Vec<OsString> {
+        // Turning all of it around is no accident here.
+        let more = ["--ref", branch, "--allow-mass-delete", "-q"];
+        world.sync_words(&self.repo.url(), &more)
+    }
+
+    pub(crate) fn sync(&self, world: &World, branch: &str) {
+        world.stoker(self.words(world, branch)).exits(0);
+        let wanted = if branch == "old" { &self.old } else { &self.new };
+        assert_eq!(&world.live(), wanted, "not exactly {branch}");
+        nothing_is_left(world);
+    }
+
+    /// Each live file is whole, and of one of the two commits; what is in both is there.
+    pub(crate) fn is_old_or_new(&self, world: &World, when: &str) {
+        let (live, allowed) = (world.live(), [&self.old, &self.new]);
+        for (path, node) in live.iter().filter(|(path, _)| !is_temporary(path)) {
+            let is_known = allowed.iter().any(|tree| same(tree.get(path), node));
+            let is_bare = *node == Node::EmptyDir;
+            assert!(is_known || is_bare, "{when}: {} is {node:?}", path.escape_ascii());
+        }
+        for (path, _) in self.old.iter().filter(|(path, _)| self.new.get(path).is_some()) {
+            assert!(live.get(path).is_some(), "{when}: {} is lost", path.escape_ascii());
+        }
+    }
+}
+
+/// Contents that differ by version, in a few projects.
+fn versions(word: &str, numbers: Vec<usize>) -> tree::Tree {
+    tree::tree(numbers.into_iter().map(|number| {
+        let (project, view) = (number % 6, number % 18);
+        // Long enough that a torn write would show, with an end that says so.
+        let content = format!("{word} {number} {}end\n", word.repeat(40));
+        (format!("projects/p{project}/v{view}/f{number}.json"), content)
+    }))
+}
+
+fn as_git(files: &tree::Tree) -> Tree {
+    files.iter().fold(Tree::new(), |tree, (path, node)| match node {
+        Node::File { bytes, mode: 0o755 } => tree.executable(path, bytes),
+        Node::File { bytes, .. } => tree.file(path, bytes),
+        Node::Symlink(_) | Node::EmptyDir => tree,
+    })
+}
+
+/// The same bytes: between a rename and the end of a run a mode may be of either side.
+fn same(known: Option<&Node>, live: &Node) -> bool {
+    match (known, live) {
+        (Some(Node::File { bytes: known, .. }), Node::File { bytes, .. }) => known == bytes,
+        _ => false,
+    }
+}
+
+fn is_temporary(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'/').any(|part| part.starts_with(b".stoker-"))
+}
+
+/// Nothing but our one directory, and in it nothing but lock and manifest.
+#[track_caller]
+pub(crate) fn nothing_is_left(world: &World) {
+    let all = tree::Tree::read(&world.data()).unwrap();
+    for (path, _) in all.iter() {
+        let text = String::from_utf8_lossy(path);
+        let is_ours = text == ".stoker/lock" || text.starts_with(".stoker/manifest");
+        let is_left = text.starts_with(".stoker/") && !is_ours
+            || text.starts_with(".sync-staging")
+            || is_temporary(path);
+        assert!(!is_left, "{text} is left behind");
+    }
+}
+
+/// One call to strike at: the n-th of its name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Point {
+    pub(crate) call: String,
+    pub(crate) number: usize,
+}
+
+/// The changing calls of a traced run, in order; `concerns` chooses by the traced line.
+pub(crate) fn points(trace: &Path, concerns: impl Fn(&str) -> bool) -> Vec<Point> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut points = Vec::new();
+    for line in fs::read_to_string(trace).unwrap().lines() {
+        let Some((call, _)) = line.split_once('(') else { continue };
+        if !CHANGING.split(',').any(|known| known == call) {
+            continue;
+        }
+        let count = counts.entry(call.to_owned()).or_default();
+        *count += 1;
+        if concerns(line) {
+            points.push(Point { call: call.to_owned(), number: *count });
+        }
+    }
+    points
+}
+
+/// All of them, or of each call the first, the last and some between.
+pub(crate) fn sample(points: &[Point], most_per_call: usize) -> Vec<Point> {
+    if is_long() {
+        return points.to_vec();
+    }
+    let calls: BTreeSet<&String> = points.iter().map(|point| &point.call).collect();
+    let choose = |call: &String| {
+        let all: Vec<&Point> = points.iter().filter(|point| &point.call == call).collect();
+        let steps = all.len().min(most_per_call);
+        let at = move |step: usize| (step * (all.len() - 1)).checked_div(steps - 1).unwrap_or(0);
+        let chosen: BTreeSet<usize> = (0..steps).map(at).collect();
+        let all: Vec<&Point> = points.iter().filter(|point| &point.call == call).collect();
+        chosen.into_iter().map(|index| all[index].clone()).collect::<Vec<_>>()
+    };
+    calls.into_iter().flat_map(choose).collect()
+}
+
+/// Runs the program under strace: its first thread is the one that touches disks.
+pub(crate) fn traced(world: &World, options: &[&str], words: Vec<OsString>) -> Run {
+    let mut all: Vec<OsString> = vec!["-qq".into()];
+    all.extend(options.iter().map(OsString::from));
+    all.push(STOKER.into());
+    all.extend(words);
+    Run::of(world.spawn(world.command("strace", all)).output().unwrap())
+}
+
+/// Which changing calls a run makes. The run happens.
+pub(crate) fn learn(world: &World, words: Vec<OsString>, concerns: impl Fn(&str) -> bool) -> Vec<Point> {
+    let trace = world.path("trace");
+    let options = ["-y", "-o", trace.to_str().unwrap(), "-e", &format!("trace={CHANGING}")];
+    traced(world, &options, words).exits(0);
+    points(&trace, concerns)
+}
+
+/// Runs until a point, and strikes there.
+pub(crate) fn strike(world: &World, words: Vec<OsString>, point: &Point, how: &str) -> Run {
+    let Point { call, number } = point;
+    let (trace, inject) = (format!("trace={call}"), format!("inject={call}:{how}:when={number}"));
+    traced(world, &["-o", "/dev/null", "-e", &trace, "-e", &inject], words)
+}
+
+/// Whether processes can be traced here at all.
+pub(crate) fn can_trace(world: &World) -> bool {
+    let works = find_program("strace".as_ref()).is_ok()
+        && Run::of(world.spawn(world.command("strace", ["-qq", "-o", "/dev/null", "true"])).output().unwrap()).code == 0;
+    if !works {
+        skip::record("strace can't trace here");
+    }
+    works
+}
+
+// A1
+#[test]
+fn an_update_killed_at_any_call_is_old_or_new_and_the_next_run_completes_it() {
+    let (world, update) = (World::new(), Update::new());
+    if !can_trace(&world) {
+        return;
+    }
+    update.sync(&world, "old");
+    let points = learn(&world, update.words(&world, "new"), |_| true);
+    assert!(points.len() > 400, "only {} points", points.len());
+    let chosen = sample(&points, 7);
+    let mut struck = 0;
+    // To and fro: each trial begins where the one before has converged.
+    for (point, target) in chosen.iter().zip(["old", "new"].into_iter().cycle()) {
+        let run = strike(&world, update.words(&world, target), point, "signal=KILL");
+        assert!(run.code == KILLED || run.code == 0, "{point:?}: {run:#?}");
+        struck += usize::from(run.code == KILLED);
+        update.is_old_or_new(&world, &format!("killed at {point:?}"));
+        update.sync(&world, target);
+    }
+    assert!(struck * 10 >= chosen.len() * 8, "only {struck} of {} struck", chosen.len());
+}
+
+// A1: also what cleans up after a kill may be killed.
+#[test]
+fn a_recovery_killed_at_any_call_recovers() {
+    let (world, update) = (World::new(), Update::new());
+    if !can_trace(&world) {
+        return;
+    }
+    update.sync(&world, "old");
+    let points = learn(&world, update.words(&world, "new"), |line| line.contains("/data"));
+    let renames: Vec<Point> =
+        points.iter().filter(|point| point.call.starts_with("renameat")).cloned().collect();
+    let second = sample(&points, 2);
+    let first = sample(&renames, 3).into_iter().cycle();
+    for ((first, second), target) in first.zip(&second).zip(["old", "new"].into_iter().cycle()) {
+        let words = || update.words(&world, target);
+        strike(&world, words(), &first, "signal=KILL");
+        strike(&world, words(), second, "signal=KILL");
+        update.is_old_or_new(&world, &format!("killed at {first:?}, then at {second:?}"));
+        update.sync(&world, target);
+    }
+}
+
+// A1: the second run need not be for the same commit.
+#[test]
+fn a_killed_update_may_be_followed_by_a_return_to_the_old_commit() {
+    let (world, update) = (World::new(), Update::new());
+    if !can_trace(&world) {
+        return;
+    }
+    update.sync(&world, "old");
+    let points = learn(&world, update.words(&world, "new"), |line| line.contains("/data"));
+    update.sync(&world, "old");
+    for point in sample(&points, 2) {
+        strike(&world, update.words(&world, "new"), &point, "signal=KILL");
+        update.sync(&world, "old");
+    }
+}
+
+// A2
+#[test]
+fn a_first_sync_killed_at_any_call_succeeds_unaided_the_next_time() {
+    let update = Update::new();
+    let world = World::new();
+    if !can_trace(&world) {
+        return;
+    }
+    let points = learn(&world, update.words(&world, "new"), |_| true);
+    for point in sample(&points, 4) {
+        let world = World::new();
+        let run = strike(&world, update.words(&world, "new"), &point, "signal=KILL");
+        assert!(run.code == KILLED || run.code == 0, "{point:?}: {run:#?}");
+        for (path, node) in world.live().iter().filter(|(path, _)| !is_temporary(path)) {
+            let is_new = same(update.new.get(path), node) || *node == Node::EmptyDir;
+            assert!(is_new, "{point:?}: {} is {node:?}", path.escape_ascii());
+        }
+        update.sync(&world, "new");
+    }
+}
+
+/// A `git` first on the path that runs the real one under strace.
+fn traced_git(world: &World, options: &str) -> String {
+    let git = find_program("git".as_ref()).unwrap();
+    let strace = find_program("strace".as_ref()).unwrap();
+    let bin = world.path("bin");
+    fs::create_dir_all(&bin).unwrap();
+    let (strace, git) = (strace.display(), git.display());
+    let script = format!("#!/bin/sh\nexec {strace} -qq -f {options} {git} \"$@\"\n");
+    fs::write(bin.join("git"), script).unwrap();
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{}:{}", bin.display(), std::env::var("PATH").unwrap())
+}
+
+fn with_traced_git(world: &World, options: &str, words: Vec<OsString>) -> Run {
+    let mut command = world.command(STOKER, words);
+    command.env("PATH", traced_git(world, options));
+    Run::of(world.spawn(command).output().unwrap())
+}
+
+// A2: the kernel may choose git, and not us, when memory is short.
+#[test]
+fn git_killed_at_any_call_is_an_error_and_the_next_run_succeeds() {
+    let update = Update::new();
+    let world = World::new();
+    if !can_trace(&world) {
+        return;
+    }
+    let trace = world.path("git-trace");
+    let options = format!("-ff -o {} -e trace={CHANGING}", trace.display());
+    with_traced_git(&world, &options, update.words(&world, "new")).exits(0);
+    // One file per process: a number counts within one of them.
+    let files = fs::read_dir(world.root()).unwrap().map(|entry| entry.unwrap().path());
+    let traces = files.filter(|path| path.display().to_string().contains("git-trace."));
+    let all: BTreeSet<Point> = traces.flat_map(|trace| points(&trace, |_| true)).collect();
+    let all: Vec<Point> = all.into_iter().collect();
+    for Point { call, number } in sample(&all, 3) {
+        let world = World::new();
+        let how = format!("-o /dev/null -e trace={call} -e inject={call}:signal=KILL:when={number}");
+        let run = with_traced_git(&world, &how, update.words(&world, "new"));
+        assert!([0, 1].contains(&run.code), "git killed at {call} {number}: {run:#?}");
+        assert!(run.code == 0 || run.stderr.starts_with("error: "), "{run:#?}");
+        let is_untouched = world.live() == tree::Tree::default();
+        assert_eq!(is_untouched, run.code == 1, "git killed at {call} {number}");
+        update.sync(&world, "new");
+    }
+}
+
+// A2: what a crash of git itself leaves in a repository.
+#[test]
+fn planted_locks_of_every_kind_do_not_stop_a_run() {
+    let (world, update) = (World::new(), Update::new());
+    update.sync(&world, "old");
+    let store = fs::read_dir(world.path("cache/stoker")).unwrap().next().unwrap().unwrap().path();
+    let mut places = vec![store];
+    let mut planted = Vec::new();
+    while let Some(place) = places.pop() {
+        for entry in fs::read_dir(&place).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.is_symlink() {
+                places.push(path);
+            }
+        }
+        for name in ["index.lock", "HEAD.lock", "config.lock", "shallow.lock", "packed-refs.lock", "gc.pid", "tmp_pack_x", "tmp_idx_x", "tmp_obj_x"] {
+            let path = place.join(name);
+            fs::write(&path, "1 elsewhere").unwrap();
+            planted.push(path);
+        }
+    }
+    assert!(planted.len() > 20);
+    update.sync(&world, "new");
+}

@@ -1,0 +1,199 @@
+//! What the tests share: a place with all directories of a user, and the program run in it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use stoker_testkit::git::{Repo, Tree};
+use stoker_testkit::process::{self, Guarded};
+use stoker_testkit::tree;
+use tempfile::TempDir;
+
+/// The program under test.
+pub(crate) const STOKER: &str = env!("CARGO_BIN_EXE_stoker");
+
+/// How long a test waits for what must happen soon.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+/// A user's machine: home, cache, temporary directory and a data directory, gone with this value.
+pub(crate) struct World {
+    root: TempDir,
+}
+
+/// How a run of the program ended.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The exit code; 128 + signal if one ended it.
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        // Memory where there is some: what a kill leaves behind is the same there, and quicker read.
+        let memory = Path::new("/dev/shm");
+        let root = match memory.is_dir() {
+            true => TempDir::with_prefix_in("stoker-cli-", memory),
+            false => TempDir::with_prefix("stoker-cli-"),
+        };
+        Self::at(root.unwrap())
+    }
+
+    pub(crate) fn at(root: TempDir) -> Self {
+        let world = Self { root };
+        for name in ["home", "cache", "tmp", "data"] {
+            fs::create_dir(world.path(name)).unwrap();
+        }
+        world
+    }
+
+    /// A path below the root of this machine.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.path("data")
+    }
+
+    /// Writes a file beside the data directory and returns its path.
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// The live files: everything in the data directory that is not ours.
+    pub(crate) fn live(&self) -> tree::Tree {
+        let tree = tree::Tree::read(&self.data()).unwrap();
+        tree.without(".stoker").without(".sync-staging")
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn stoker<Word: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = Word>) -> Run {
+        Run::of(self.spawn(self.command(STOKER, words)).output().unwrap())
+    }
+
+    /// Runs `sync` of a repository's `projects`, with more words behind.
+    pub(crate) fn sync(&self, url: &str, more: &[&str]) -> Run {
+        self.stoker(self.sync_words(url, more))
+    }
+
+    /// The words of [`World::sync`].
+    pub(crate) fn sync_words(&self, url: &str, more: &[&str]) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["sync".into(), "--repo".into(), url.into()];
+        if !more.contains(&"--ref") {
+            words.extend(["--ref".into(), "main".into()]);
+        }
+        if !more.contains(&"--map") {
+            words.extend(["--map".into(), "projects:projects".into()]);
+        }
+        words.extend(["--data".into(), self.data().into()]);
+        words.extend(more.iter().map(OsString::from));
+        words
+    }
+
+    /// Starts the program, to be signalled or watched.
+    pub(crate) fn start<Word: AsRef<OsStr>>(
+        &self,
+        words: impl IntoIterator<Item = Word>,
+    ) -> Guarded {
+        self.spawn(self.command(STOKER, words))
+    }
+
+    /// A command in this world; nothing of the test's own environment gets in.
+    pub(crate) fn command<Word: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        words: impl IntoIterator<Item = Word>,
+    ) -> Command {
+        let mut command = if rustix::process::getuid().is_root() {
+            // The fence is a pid namespace; a program in it should see a /proc that fits.
+            let mut command = process::command("unshare").unwrap();
+            command.args(["--mount-proc", "--", program]);
+            command
+        } else {
+            process::command(program).unwrap()
+        };
+        command.args(words).env_clear().current_dir(self.root());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.path("home")).env("TMPDIR", self.path("tmp"));
+        command.env("XDG_CACHE_HOME", self.path("cache"));
+        command
+    }
+
+    pub(crate) fn spawn(&self, mut command: Command) -> Guarded {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Guarded::spawn(command).unwrap()
+    }
+}
+
+impl Run {
+    pub(crate) fn of(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
+        let signal = || output.status.signal().map(|signal| 128 + signal);
+        let code = output.status.code().or_else(signal).unwrap_or(-1);
+        Self { code, stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    /// The one JSON object on standard output.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Claims the exit code, and shows everything where it is another.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self
+    }
+}
+
+/// A repository with two projects of a plant.
+pub(crate) fn plant() -> Repo {
+    Repo::with(plant_tree()).unwrap().0
+}
+
+pub(crate) fn plant_tree() -> Tree {
+    Tree::new()
+        .file("projects/line/project.json", "{\"title\":\"line\"}\n")
+        .file("projects/line/views/main/view.json", "{\"root\":1}\n")
+        .file("projects/line/views/main/resource.json", "{\"version\":1}\n")
+        .file("projects/oven/project.json", "{\"title\":\"oven\"}\n")
+        .file("config/site.json", "{\"site\":7}\n")
+}
+
+/// The same two projects, as they stand in a data directory.
+pub(crate) fn plant_files() -> tree::Tree {
+    tree::tree([
+        ("projects/line/project.json", "{\"title\":\"line\"}\n"),
+        ("projects/line/views/main/view.json", "{\"root\":1}\n"),
+        ("projects/line/views/main/resource.json", "{\"version\":1}\n"),
+        ("projects/oven/project.json", "{\"title\":\"oven\"}\n"),
+    ])
+}
+
+/// Waits for what another process does; fails the test if it does not.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < SOON, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether the full matrices are asked for, not a sample.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("STOKER_LONG").is_some()
+}
