@@ -87,8 +87,11 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
     if error.use_stderr() && output::wants_json(words) {
         let text = error.to_string();
-        let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        Console::new(Format::Json, Volume::Usual).failure(&Failure::usage(line));
+        // The first paragraph: what is wrong, and with which flags. Usage and tips come below it.
+        let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+        let message = lines.collect::<Vec<_>>().join(" ");
+        let message = message.trim_start_matches("error: ");
+        Console::new(Format::Json, Volume::Usual).failure(&Failure::usage(message));
     } else {
         error.print().ok();
     }

@@ -32,7 +32,7 @@ impl Failure {
         Self {
             reason: "Usage".to_owned(),
             message: message.into(),
-            hint: None,
+            hint: Some("see the flags, with an example: stoker sync --help".to_owned()),
             blame: Blame::Usage,
         }
     }

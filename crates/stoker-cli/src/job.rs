@@ -130,6 +130,9 @@ impl Target {
         arguments: &TargetArguments,
         gateway: &GatewayArguments,
     ) -> Result<Self, Failure> {
+        if gateway.gateway.is_some() && gateway.api_key_file.is_none() {
+            return Err(access::no_api_key());
+        }
         let mut target = Self::new(profile::of_flags(arguments)?, arguments);
         target.gateway = gateway_options(gateway, gateway.api_key_file.clone())?;
         Ok(target)

@@ -10,7 +10,7 @@ use super::duration;
 #[command(next_help_heading = "Gateway")]
 pub(crate) struct GatewayArguments {
     /// URL of the gateway, such as `http://host:8088`; without it the files land and nobody is told
-    #[arg(long, value_name = "URL", requires = "api_key_file")]
+    #[arg(long, value_name = "URL")]
     pub(crate) gateway: Option<String>,
     /// File with the gateway's API key, name:secret
     #[arg(long, value_name = "FILE", env = "API_KEY_FILE")]

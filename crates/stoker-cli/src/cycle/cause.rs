@@ -61,7 +61,9 @@ pub(super) fn write(error: &write::Error) -> Failure {
         write::Error::LfsPointer { .. } => Failure::world("LfsPointer", error)
             .hint("commit the file itself, or exclude it with --exclude"),
         write::Error::Cancelled(_) => cancelled(error),
-        _ => Failure::world("WriteFailed", error),
+        _ => Failure::world("WriteFailed", error).hint(
+            "nothing was applied; look at the volume (df -h, dmesg | tail), then run it again",
+        ),
     }
 }
 
@@ -109,7 +111,8 @@ fn compose(error: &compose::Error, whole: &plan::Error) -> Failure {
         compose::Error::Names { .. } => Failure::world("NamesRefused", whole)
             .hint("rename them in the repository, or exclude them"),
         compose::Error::Cancelled(_) => cancelled(whole),
-        _ => Failure::world("MappingInvalid", whole),
+        _ => Failure::world("MappingInvalid", whole)
+            .hint("look at what is there: git ls-tree -r REF, then mend the mapping"),
     }
 }
 

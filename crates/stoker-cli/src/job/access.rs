@@ -37,7 +37,7 @@ pub(super) fn build(
         let hint = "add --repo https://host/plant.git, or -f gatewaysync.yaml";
         Failure::usage("no repository to sync").hint(hint)
     })?;
-    let url = RepoUrl::parse(url).map_err(|error| Failure::usage(format!("--repo: {error}")))?;
+    let url = repo_url(url)?;
     let proxy = arguments.proxy.as_deref().or(git.and_then(|git| git.proxy.as_deref()));
     let proxy = proxy.map(|proxy| http_url("--proxy", proxy)).transpose()?;
     let ca_file = authorities(git, arguments, secrets)?;
@@ -84,8 +84,7 @@ pub(super) fn api_key(
     }
     let gateway = documents.gateway_sync().and_then(|sync| sync.spec.gateway.as_ref());
     let Some(reference) = gateway.and_then(stoker_api::gatewaysync::Gateway::api_key) else {
-        let hint = "add --api-key-file FILE with the key as name:secret";
-        return Err(Failure::usage("--gateway needs an API key").hint(hint));
+        return Err(no_api_key());
     };
     secrets.serve(&reference, None, API_KEY).map(Some)
 }
@@ -193,8 +192,27 @@ fn timeout(git: Option<&Git>) -> Duration {
     interval.unwrap_or(Git::DEFAULT_TIMEOUT).as_duration()
 }
 
+/// A path is the one mistake that can be mended for the user.
+fn repo_url(text: &str) -> Result<RepoUrl, Failure> {
+    RepoUrl::parse(text).map_err(|error| {
+        let failure = Failure::usage(format!("--repo: {error}"));
+        match std::path::absolute(text) {
+            Ok(path) if !text.starts_with('-') && !text.contains(':') => {
+                failure.hint(format!("use --repo file://{}", path.display()))
+            }
+            _ => failure,
+        }
+    })
+}
+
 fn http_url(flag: &str, text: &str) -> Result<HttpUrl, Failure> {
     HttpUrl::parse(text).map_err(|error| Failure::usage(format!("{flag}: {error}")))
+}
+
+/// A gateway that is named but can't be talked to.
+pub(super) fn no_api_key() -> Failure {
+    Failure::usage("--gateway needs an API key")
+        .hint("add --api-key-file FILE with the key as name:secret")
 }
 
 fn no_known_hosts() -> Failure {
