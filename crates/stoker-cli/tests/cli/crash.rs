@@ -171,7 +171,11 @@ pub(crate) fn traced(world: &World, options: &[&str], words: Vec<OsString>) -> R
 }
 
 /// Which changing calls a run makes. The run happens.
-pub(crate) fn learn(world: &World, words: Vec<OsString>, concerns: impl Fn(&str) -> bool) -> Vec<Point> {
+pub(crate) fn learn(
+    world: &World,
+    words: Vec<OsString>,
+    concerns: impl Fn(&str) -> bool,
+) -> Vec<Point> {
     let trace = world.path("trace");
     let options = ["-y", "-o", trace.to_str().unwrap(), "-e", &format!("trace={CHANGING}")];
     traced(world, &options, words).exits(0);
@@ -188,7 +192,14 @@ pub(crate) fn strike(world: &World, words: Vec<OsString>, point: &Point, how: &s
 /// Whether processes can be traced here at all.
 pub(crate) fn can_trace(world: &World) -> bool {
     let works = find_program("strace".as_ref()).is_ok()
-        && Run::of(world.spawn(world.command("strace", ["-qq", "-o", "/dev/null", "true"])).output().unwrap()).code == 0;
+        && Run::of(
+            world
+                .spawn(world.command("strace", ["-qq", "-o", "/dev/null", "true"]))
+                .output()
+                .unwrap(),
+        )
+        .code
+            == 0;
     if !works {
         skip::record("strace can't trace here");
     }
@@ -314,7 +325,8 @@ fn git_killed_at_any_call_is_an_error_and_the_next_run_succeeds() {
     let all: Vec<Point> = all.into_iter().collect();
     for Point { call, number } in sample(&all, 3) {
         let world = World::new();
-        let how = format!("-o /dev/null -e trace={call} -e inject={call}:signal=KILL:when={number}");
+        let how =
+            format!("-o /dev/null -e trace={call} -e inject={call}:signal=KILL:when={number}");
         let run = with_traced_git(&world, &how, update.words(&world, "new"));
         assert!([0, 1].contains(&run.code), "git killed at {call} {number}: {run:#?}");
         assert!(run.code == 0 || run.stderr.starts_with("error: "), "{run:#?}");
@@ -339,7 +351,17 @@ fn planted_locks_of_every_kind_do_not_stop_a_run() {
                 places.push(path);
             }
         }
-        for name in ["index.lock", "HEAD.lock", "config.lock", "shallow.lock", "packed-refs.lock", "gc.pid", "tmp_pack_x", "tmp_idx_x", "tmp_obj_x"] {
+        for name in [
+            "index.lock",
+            "HEAD.lock",
+            "config.lock",
+            "shallow.lock",
+            "packed-refs.lock",
+            "gc.pid",
+            "tmp_pack_x",
+            "tmp_idx_x",
+            "tmp_obj_x",
+        ] {
             let path = place.join(name);
             fs::write(&path, "1 elsewhere").unwrap();
             planted.push(path);

@@ -1,1 +1,175 @@
-//! Written next.
+//! `-f`: the very same YAML as a cluster gets.
+
+use stoker_testkit::gateway::{Gateway, Options};
+use stoker_testkit::git::http::{Auth, HttpServer};
+use stoker_testkit::git::{Edit, Tree};
+use stoker_testkit::tree;
+
+use crate::front::has_every_key;
+use crate::world::{Run, World, plant, plant_files};
+
+fn gateway_sync(url: &str, more: &str) -> String {
+    format!(
+        "apiVersion: stoker.io/v1alpha1\nkind: GatewaySync\nmetadata:\n  name: plant\n\
+         spec:\n  gateway:\n    api: {{secretName: gateway-key}}\n{more}\n  git:\n    repo: {url}\n    ref: main\n"
+    )
+}
+
+const PROJECTS: &str =
+    "  sync: {profiles: {site: {mappings: [{source: projects, destination: projects}]}}}";
+
+fn run(world: &World, yaml: &str, more: &[&str]) -> Run {
+    let file = world.file("sync.yaml", yaml);
+    let data = world.data();
+    let mut words = vec!["sync", "-f", file.to_str().unwrap(), "--data", data.to_str().unwrap()];
+    words.extend(more);
+    world.stoker(words)
+}
+
+#[test]
+fn a_gateway_sync_with_one_profile_needs_no_more() {
+    let (world, repo) = (World::new(), plant());
+    run(&world, &gateway_sync(&repo.url(), PROJECTS), &[]).exits(0);
+    assert_eq!(world.live(), plant_files());
+}
+
+#[test]
+fn flags_override_the_file() {
+    let (world, repo) = (World::new(), plant());
+    repo.commit_to("other", Tree::new().file("projects/x", "other")).unwrap();
+    let yaml = gateway_sync("https://nowhere.invalid/a.git", PROJECTS);
+    run(&world, &yaml, &["--repo", &repo.url(), "--ref", "other"]).exits(0);
+    assert_eq!(world.live(), tree::tree([("projects/x", "other")]));
+    run(&world, &yaml, &["--repo", &repo.url(), "--map", "config:config", "--allow-mass-delete"])
+        .exits(0);
+    assert_eq!(world.live().text("config/site.json"), "{\"site\":7}\n");
+}
+
+#[test]
+fn profiles_are_chosen_by_name_and_an_unknown_one_lists_them() {
+    let (world, repo) = (World::new(), plant());
+    let profiles = "  sync: {profiles: {north: {mappings: [{source: projects/line, destination: projects/line}]}, south: {mappings: [{source: projects/oven, destination: projects/oven}]}}}";
+    let yaml = gateway_sync(&repo.url(), profiles);
+    run(&world, &yaml, &["--profile", "south"]).exits(0);
+    assert_eq!(
+        world.live(),
+        tree::tree([("projects/oven/project.json", "{\"title\":\"oven\"}\n")])
+    );
+    for more in [&[] as &[&str], &["--profile", "west"]] {
+        let refused = run(&World::new(), &yaml, more).exits(2);
+        assert!(
+            refused.stderr.contains("north") && refused.stderr.contains("south"),
+            "{refused:?}"
+        );
+    }
+}
+
+#[test]
+fn a_sync_profile_takes_repository_and_ref_by_flags() {
+    let (world, repo) = (World::new(), plant());
+    let yaml = "apiVersion: stoker.io/v1alpha1\nkind: SyncProfile\nmetadata: {name: site}\n\
+                spec: {mappings: [{source: projects, destination: projects}]}\n";
+    let refused = run(&world, yaml, &[]).exits(2);
+    assert!(refused.stderr.contains("hint: add --repo"), "{refused:?}");
+    run(&world, yaml, &["--repo", &repo.url(), "--ref", "main"]).exits(0);
+    assert_eq!(world.live(), plant_files());
+}
+
+#[test]
+fn an_unknown_field_is_named_with_the_nearest_known_one() {
+    let (world, repo) = (World::new(), plant());
+    let yaml =
+        gateway_sync(&repo.url(), PROJECTS).replace("ref: main", "reff: main\n    ref: main");
+    let result = run(&world, &yaml, &["-o", "json"]).exits(2).json();
+    has_every_key(&result);
+    let message = result["error"]["message"].as_str().unwrap();
+    assert!(message.contains("reff") && message.contains("\"ref\""), "{message}");
+    let yaml = gateway_sync(&repo.url(), &PROJECTS.replace("destination", "destinaton"));
+    let refused = run(&world, &yaml, &[]).exits(2);
+    assert!(
+        refused.stderr.contains("destinaton") && refused.stderr.contains("destination"),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn what_this_version_does_not_support_is_refused_not_ignored() {
+    let (world, repo) = (World::new(), plant());
+    let yaml = gateway_sync(&repo.url(), PROJECTS) + "    verify: {mode: HEAD}\n";
+    let refused = run(&world, &yaml, &[]).exits(2);
+    assert!(refused.stderr.contains("not supported by this version"), "{refused:?}");
+    assert_eq!(world.live(), tree::Tree::default());
+}
+
+#[test]
+fn several_documents_are_refused_by_name() {
+    let (world, repo) = (World::new(), plant());
+    let one = gateway_sync(&repo.url(), PROJECTS);
+    let two = format!("{one}---\n{}", one.replace("name: plant", "name: second"));
+    let refused = run(&world, &two, &[]).exits(2);
+    assert!(refused.stderr.contains("GatewaySync plant"), "{refused:?}");
+    assert!(refused.stderr.contains("GatewaySync second"), "{refused:?}");
+}
+
+#[test]
+fn broken_yaml_and_absent_files_are_exit_2() {
+    let world = World::new();
+    let refused = run(&world, "spec: [", &["-o", "json"]).exits(2).json();
+    has_every_key(&refused);
+    let data = world.data();
+    let words = ["sync", "-f", "absent.yaml", "--data", data.to_str().unwrap()];
+    let refused = world.stoker(words).exits(2);
+    assert!(refused.stderr.contains("absent.yaml"), "{refused:?}");
+}
+
+#[test]
+fn secrets_beside_the_document_are_served_and_a_missing_one_is_named() {
+    let (world, repo) = (World::new(), plant());
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    server.require(Auth::Basic("x-access-token".into(), "s3cret".into()));
+    let auth = "    auth: {token: {secretRef: {name: git-token}}}\n    allowInsecureHTTP: true\n";
+    let yaml = gateway_sync(&url, PROJECTS) + auth;
+    let refused = run(&world, &yaml, &[]).exits(2);
+    for word in ["spec.git.auth.token.secretRef", "git-token", "--token-file"] {
+        assert!(refused.stderr.contains(word), "no {word}: {refused:?}");
+    }
+    let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: git-token}\n";
+    let by_text = format!("{yaml}{secret}stringData: {{token: s3cret}}\n");
+    run(&world, &by_text, &[]).exits(0);
+    assert_eq!(world.live(), plant_files());
+    let encoded = format!("{yaml}{secret}data: {{token: czNjcmV0}}\n");
+    run(&World::new(), &encoded, &[]).exits(0);
+    let token = world.file("token", "s3cret\n");
+    run(&World::new(), &yaml, &["--token-file", token.to_str().unwrap()]).exits(0);
+}
+
+#[test]
+fn the_gateway_of_the_document_is_told_only_where_a_flag_says_which() {
+    let (world, repo) = (World::new(), plant());
+    let gateway = Gateway::start(Options::over(world.data()).token("sync:key")).unwrap();
+    let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: gateway-key}\nstringData: {apiKey: 'sync:key'}\n";
+    let yaml = gateway_sync(&repo.url(), PROJECTS) + secret;
+    run(&world, &yaml, &[]).exits(0);
+    assert_eq!(gateway.calls(), Vec::<String>::new());
+    repo.commit(Edit::put(Tree::new().file("projects/oven/new.json", "{}"))).unwrap();
+    let result = run(&world, &yaml, &["--gateway", &gateway.url(), "-o", "json"]).exits(0).json();
+    assert_eq!(result["scan"]["projects"], "done", "{result:#}");
+}
+
+#[test]
+fn templates_patches_and_excludes_of_a_profile_are_applied() {
+    let (world, repo) = (World::new(), plant());
+    let tree = Tree::new()
+        .file("t/name.txt", "{{ .GatewayName }} {{ .Vars.area }} {{ .CRName }} {{ .Profile }}")
+        .file("t/skip.txt", "x")
+        .file("t/big.json", "{\"port\": 1, \"keep\":   1.50}\n");
+    repo.commit(Edit::put(tree)).unwrap();
+    let profile = "  sync:\n    profiles:\n      site:\n        vars: {area: hall}\n        excludePatterns: ['**/skip.txt']\n        mappings:\n        - source: t\n          destination: projects/t\n          template: true\n          patches: [{file: big.json, set: {port: '{{ .Vars.port }}'}}]";
+    let yaml = gateway_sync(&repo.url(), profile);
+    run(&world, &yaml, &["--gateway-name", "g1", "--var", "port=8088"]).exits(0);
+    let live = world.live();
+    assert_eq!(live.text("projects/t/name.txt"), "g1 hall plant site");
+    assert_eq!(live.text("projects/t/big.json"), "{\"port\": 8088, \"keep\":   1.50}\n");
+    assert_eq!(live.get("projects/t/skip.txt"), None);
+}

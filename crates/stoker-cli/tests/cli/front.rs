@@ -99,6 +99,11 @@ fn json_is_there_when_the_command_line_is_wrong() {
     has_every_key(&by_the_parser);
     let message = by_the_parser["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.contains("--no-such-flag"), "{message}");
+    let absent =
+        world.stoker(["sync", "--repo", "https://host/a.git", "-o", "json"]).exits(2).json();
+    has_every_key(&absent);
+    let message = absent["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("--data"), "what is missing is named: {message}");
 }
 
 #[test]
@@ -116,7 +121,8 @@ fn yaml_says_the_same_as_json() {
 fn an_update_is_told_with_its_paths() {
     let (world, repo) = (World::new(), plant());
     world.sync(&repo.url(), &[]).exits(0);
-    let tree = Tree::new().file("projects/line/new.json", "{}").file("projects/oven/project.json", "{}");
+    let tree =
+        Tree::new().file("projects/line/new.json", "{}").file("projects/oven/project.json", "{}");
     repo.commit(Edit::put(tree).and_remove("projects/line/views/main/view.json")).unwrap();
     let result = world.sync(&repo.url(), &["-o", "json"]).exits(0).json();
     assert_eq!(result["added"], json!(["projects/line/new.json"]));
@@ -201,7 +207,8 @@ fn a_no_op_writes_nothing_and_asks_git_once() {
     }
     assert_eq!(fingerprint(&world.data()), data);
     assert_eq!(fingerprint(&world.path("cache")), cache);
-    let discoveries = server.take_requests().iter().filter(|request| request.is_discovery()).count();
+    let discoveries =
+        server.take_requests().iter().filter(|request| request.is_discovery()).count();
     assert_eq!(discoveries, 3);
 }
 
@@ -222,7 +229,9 @@ fn plan_shows_what_would_change_and_touches_nothing() {
 
     world.sync(&repo.url(), &[]).exits(0);
     plan(&["--exit-code"]).exits(0);
-    let tree = Tree::new().file("projects/line/project.json", "{}").executable("projects/oven/project.json", "{\"title\":\"oven\"}\n");
+    let tree = Tree::new()
+        .file("projects/line/project.json", "{}")
+        .executable("projects/oven/project.json", "{\"title\":\"oven\"}\n");
     repo.commit(Edit::put(tree).and_remove("projects/line/views/main/view.json")).unwrap();
     let before = fingerprint(&world.data());
     let result = plan(&["-o", "json"]).exits(0).json();
@@ -272,7 +281,14 @@ fn works_without_a_home() {
 fn several_maps_keep_their_order() {
     let (world, repo) = (World::new(), plant());
     repo.commit(Edit::put(Tree::new().file("over/project.json", "over"))).unwrap();
-    let words = ["--map", "projects:projects", "--map", "over:projects/line", "--map", "config/site.json:config/"];
+    let words = [
+        "--map",
+        "projects:projects",
+        "--map",
+        "over:projects/line",
+        "--map",
+        "config/site.json:config/",
+    ];
     world.sync(&repo.url(), &words).exits(0);
     let live = world.live();
     assert_eq!(live.text("projects/line/project.json"), "over");
@@ -287,8 +303,14 @@ fn what_was_changed_on_the_gateway_is_repaired_and_named() {
     fs::write(world.data().join("projects/oven/project.json"), "by hand").unwrap();
     fs::write(world.data().join("projects/oven/foreign"), "by hand").unwrap();
     let run = world.sync(&repo.url(), &[]).exits(0);
-    assert!(run.stderr.contains("warning: projects/oven/project.json: was changed on the gateway"), "{run:?}");
-    assert!(run.stderr.contains("warning: projects/oven/foreign: was added on the gateway"), "{run:?}");
+    assert!(
+        run.stderr.contains("warning: projects/oven/project.json: was changed on the gateway"),
+        "{run:?}"
+    );
+    assert!(
+        run.stderr.contains("warning: projects/oven/foreign: was added on the gateway"),
+        "{run:?}"
+    );
     assert_eq!(world.live(), plant_files());
 }
 
