@@ -36,8 +36,8 @@ impl Documents {
         let Some(path) = path else { return Ok(Self::default()) };
         let name = path.display().to_string();
         let text = text_of(path).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-        let values: Vec<Value> = serde_saphyr::from_multiple(&text)
-            .map_err(|error| Failure::usage(format!("{name}: not valid YAML: {error}")))?;
+        let values: Vec<Value> =
+            serde_saphyr::from_multiple(&text).map_err(|error| not_yaml(&name, &error))?;
         Self::sort(&name, values)
     }
 
@@ -82,6 +82,14 @@ impl Documents {
     pub(crate) fn namespace(&self) -> Option<String> {
         self.gateway_sync()?.metadata.namespace.clone()
     }
+}
+
+/// Says where, and not what stands there: the parser's own words quote the file, and it may hold Secrets.
+fn not_yaml(name: &str, error: &serde_saphyr::Error) -> Failure {
+    let place = error.location();
+    let place = place.map(|at| format!(" at line {}, column {}", at.line(), at.column()));
+    Failure::usage(format!("{name}: not valid YAML{}", place.unwrap_or_default()))
+        .hint(format!("mend it there; to check it: yamllint {name}"))
 }
 
 fn text_of(path: &Path) -> Result<String, String> {
