@@ -1,1 +1,428 @@
-//! Written next.
+//! A credential of each kind, and all places where it could show: it shows in none (F1, F2, B12).
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::post;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use stoker_testkit::gateway::{Fault as GatewayFault, Gateway, Options, Ugly};
+use stoker_testkit::git::bad::{BadServer, Fault};
+use stoker_testkit::git::http::{Auth, HttpServer, Injection};
+use stoker_testkit::git::ssh::{Kind, SshServer};
+use stoker_testkit::git::tls::{Authority, Flaw};
+use stoker_testkit::process::{self, Guarded};
+use tempfile::TempDir;
+
+use crate::world::{Run, World, plant, plant_files};
+
+/// Every way to ask for more or less output.
+const VOLUMES: [&[&str]; 6] = [&["-q"], &[], &["-v"], &["-vv"], &["-o", "json"], &["-o", "yaml"]];
+
+/// Bytes that break URLs, quoting, headers and config files.
+const HOSTILE: &str = "canary@7f:3a/b%81#e\"x'\\ é&?ü=end";
+
+/// What must not be seen, in all forms it might take.
+struct Canary(Vec<Vec<u8>>);
+
+impl Canary {
+    fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        Self(secrets.into_iter().flat_map(forms).collect())
+    }
+
+    /// The body of a private key: each of its lines alone gives it away.
+    fn of_key(path: &Path) -> Self {
+        let text = fs::read_to_string(path).unwrap();
+        let lines: Vec<&str> = text.lines().filter(|line| line.len() >= 60).collect();
+        assert!(lines.len() > 2, "no key in {}", path.display());
+        Self(lines.into_iter().map(|line| line.as_bytes().to_vec()).collect())
+    }
+
+    fn is_in(&self, bytes: &[u8]) -> bool {
+        let has = |form: &Vec<u8>| bytes.windows(form.len()).any(|window| window == form);
+        self.0.iter().any(has)
+    }
+
+    #[track_caller]
+    fn is_absent_from(&self, run: &Run) {
+        assert!(!self.is_in(run.stdout.as_bytes()), "{run:#?}");
+        assert!(!self.is_in(run.stderr.as_bytes()), "{run:#?}");
+    }
+}
+
+fn forms(secret: &str) -> Vec<Vec<u8>> {
+    let bytes = secret.as_bytes();
+    let percent =
+        |letter: fn(u8) -> String| bytes.iter().map(|byte| letter(*byte)).collect::<String>();
+    let by_rule = bytes.iter().map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+            char::from(*byte).to_string()
+        }
+        byte => format!("%{byte:02X}"),
+    });
+    let mut forms = vec![
+        bytes.to_vec(),
+        percent(|byte| format!("%{byte:02X}")).into_bytes(),
+        percent(|byte| format!("{byte:02x}")).into_bytes(),
+        by_rule.collect::<String>().into_bytes(),
+        serde_json::to_string(secret).unwrap().trim_matches('"').as_bytes().to_vec(),
+        format!("{secret:?}").trim_matches('"').as_bytes().to_vec(),
+    ];
+    // In base64 it looks different behind one or two other bytes, as behind a user name.
+    for before in 0..3 {
+        let text = BASE64_STANDARD.encode([&vec![b'x'; before], bytes].concat());
+        let inner = text.trim_end_matches('=').as_bytes();
+        forms.push(inner[4..inner.len() - 3].to_vec());
+    }
+    // Split: either half is too much.
+    forms.extend([bytes[..bytes.len() / 2].to_vec(), bytes[bytes.len() / 2..].to_vec()]);
+    forms
+}
+
+/// Looks at arguments and environment of every process and at all files, again and again.
+struct Watch {
+    over: Arc<AtomicBool>,
+    thread: JoinHandle<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    processes: BTreeSet<String>,
+    leaks: BTreeSet<String>,
+}
+
+impl Watch {
+    fn start(canary: &Arc<Canary>, world: &World) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let (flag, canary, root) = (Arc::clone(&over), Arc::clone(canary), world.root().to_owned());
+        let thread = thread::spawn(move || {
+            let mut seen = Seen::default();
+            while !flag.load(Ordering::Relaxed) {
+                look_at_processes(&canary, &root, &mut seen);
+                look_at_files(&canary, &root, &mut seen);
+            }
+            seen
+        });
+        Self { over, thread }
+    }
+
+    /// Claims that it saw the processes it was to see, and the canary nowhere.
+    #[track_caller]
+    fn ends_without_a_leak(self, world: &World, canary: &Canary, programs: &[&str]) {
+        self.over.store(true, Ordering::Relaxed);
+        let mut seen = self.thread.join().unwrap();
+        look_at_files(canary, world.root(), &mut seen);
+        for program in programs {
+            let is_seen = seen.processes.iter().any(|known| known.ends_with(program));
+            assert!(is_seen, "{program} was not seen: {:?}", seen.processes);
+        }
+        assert_eq!(seen.leaks, BTreeSet::new());
+    }
+}
+
+/// Processes of this world only: other tests run beside this one.
+fn look_at_processes(canary: &Canary, root: &Path, seen: &mut Seen) {
+    let root = root.to_str().unwrap().as_bytes();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(environ) = fs::read(entry.path().join("environ")) else { continue };
+        if !environ.windows(root.len()).any(|window| window == root) {
+            continue;
+        }
+        let cmdline = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let program = cmdline.split(|byte| *byte == 0).next().unwrap_or_default();
+        seen.processes.insert(String::from_utf8_lossy(program).into_owned());
+        for (name, bytes) in [("environ", &environ), ("cmdline", &cmdline)] {
+            if canary.is_in(bytes) {
+                seen.leaks.insert(format!("{name} of {}", String::from_utf8_lossy(program)));
+            }
+        }
+    }
+}
+
+fn look_at_files(canary: &Canary, directory: &Path, seen: &mut Seen) {
+    // Files come and go while we look.
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            look_at_files(canary, &path, seen);
+        } else if entry.file_type().is_ok_and(|kind| kind.is_file())
+            && fs::read(&path).is_ok_and(|bytes| canary.is_in(&bytes))
+        {
+            seen.leaks.insert(path.display().to_string());
+        }
+    }
+}
+
+/// A directory for secrets, outside of everything that is looked at.
+struct Safe(TempDir);
+
+impl Safe {
+    fn new() -> Self {
+        Self(TempDir::with_prefix("stoker-safe-").unwrap())
+    }
+
+    fn put(&self, name: &str, secret: &str) -> String {
+        let path = self.path(name);
+        fs::write(&path, secret).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+/// Runs at every volume and looks at all that is said.
+fn at_every_volume(world: &World, url: &str, more: &[&str], canary: &Canary, code: i32) {
+    for volume in VOLUMES {
+        let words: Vec<&str> = more.iter().chain(volume).copied().collect();
+        canary.is_absent_from(&world.sync(url, &words).exits(code));
+    }
+}
+
+#[test]
+fn a_token_with_hostile_characters_works_and_is_seen_nowhere() {
+    let (world, safe) = (World::new(), Safe::new());
+    let bad = BadServer::start(&Arc::new(plant())).unwrap();
+    bad.http().require(Auth::Basic("robot".into(), HOSTILE.into()));
+    let canary = Arc::new(Canary::new([HOSTILE]));
+    let token = safe.put("token", &format!("{HOSTILE}\n"));
+    let more = ["--token-file", &token, "--username", "robot"];
+    let watch = Watch::start(&canary, &world);
+    // A slow server, so that there is something to watch.
+    bad.break_wire(Fault::drip(0, Duration::from_micros(300)));
+    canary.is_absent_from(&world.sync(&bad.url(), &more).exits(0));
+    bad.behave();
+    assert_eq!(world.live(), plant_files());
+    at_every_volume(&world, &bad.url(), &more, &canary, 0);
+    bad.http().require(Auth::Basic("robot".into(), "rotated".into()));
+    at_every_volume(&world, &bad.url(), &more, &canary, 1);
+    bad.http().inject(Injection::status(500).html(format!("<p>{HOSTILE}</p>")));
+    at_every_volume(&world, &bad.url(), &more, &canary, 1);
+    watch.ends_without_a_leak(&world, &canary, &["git"]);
+}
+
+#[test]
+fn a_token_in_a_document_is_seen_nowhere() {
+    let (world, repo, safe) = (World::new(), plant(), Safe::new());
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    let token = "canary-in-yaml-51c0ffee";
+    server.require(Auth::Basic("x-access-token".into(), token.into()));
+    let canary = Arc::new(Canary::new([token]));
+    let yaml = format!(
+        "apiVersion: stoker.io/v1alpha1\nkind: GatewaySync\nmetadata: {{name: plant}}\nspec:\n  git:\n    repo: {url}\n    ref: main\n    allowInsecureHTTP: true\n    auth: {{token: {{secretRef: {{name: git}}}}}}\n  gateway: {{api: {{secretName: key}}}}\n  sync: {{profiles: {{a: {{mappings: [{{source: projects, destination: projects}}]}}}}}}\n---\napiVersion: v1\nkind: Secret\nmetadata: {{name: git}}\nstringData: {{token: {token}}}\n"
+    );
+    // Each a mistake next to a secret, or with one in it.
+    let mistakes = [
+        format!("{yaml}  oops: [\n"),
+        yaml.replace("stringData: {token", "stringData: {token: x, token"),
+        yaml.replace("stringData: {token: ", "stringData: {token: *"),
+        yaml.replace("stringData: {token: ", "stringData: {token: !!int "),
+        yaml.replace("stringData", "data"),
+        yaml.replace(&url, &format!("https://robot:{token}@host/a.git")),
+        yaml.replace("ref: main", &format!("ref: main\n    proxy: http://robot:{token}@host:1")),
+        yaml.replace("ref: main", &format!("ref: main\n    token: {token}")),
+        yaml.replace("{secretRef: {name: git}}", token),
+    ];
+    let good = safe.put("sync.yaml", &yaml);
+    let data = world.data();
+    let sync = |file: &str, volume: &[&str]| {
+        let words = ["sync", "-f", file, "--data", data.to_str().unwrap()];
+        world.stoker(words.iter().chain(volume))
+    };
+    let watch = Watch::start(&canary, &world);
+    for volume in VOLUMES {
+        canary.is_absent_from(&sync(&good, volume).exits(0));
+    }
+    for mistake in &mistakes {
+        let broken = safe.put("broken.yaml", mistake);
+        canary.is_absent_from(&sync(&broken, &["-vv"]).exits(2));
+        canary.is_absent_from(&sync(&broken, &["-o", "json"]).exits(2));
+    }
+    server.require(Auth::Bearer("other".into()));
+    for volume in VOLUMES {
+        canary.is_absent_from(&sync(&good, volume).exits(1));
+    }
+    watch.ends_without_a_leak(&world, &canary, &["git"]);
+}
+
+#[test]
+fn an_ssh_key_is_seen_nowhere() {
+    let (world, repo) = (World::new(), plant());
+    let server = SshServer::start().unwrap();
+    let key = server.user_key(Kind::Rsa);
+    let canary = Arc::new(Canary::of_key(&key));
+    let (key, known) = (key.to_str().unwrap(), server.known_hosts());
+    let more = ["--ssh-key-file", key, "--known-hosts-file", known.to_str().unwrap()];
+    let watch = Watch::start(&canary, &world);
+    at_every_volume(&world, &server.url(&repo), &more, &canary, 0);
+    assert_eq!(world.live(), plant_files());
+    server.change_host_keys().unwrap();
+    at_every_volume(&world, &server.url(&repo), &more, &canary, 1);
+    at_every_volume(&world, "ssh://git@127.0.0.1:1/a.git", &more, &canary, 1);
+    watch.ends_without_a_leak(&world, &canary, &["git", "ssh"]);
+}
+
+/// A forge's API that grants one token, and says more than it should when it refuses.
+fn api(token: &'static str, status: StatusCode) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let body = format!("{{\"token\":\"{token}\",\"expires_at\":\"2099-01-01T00:00:00Z\"}}");
+    let answer = post(move || async move { (status, body) });
+    let router = Router::new().route("/api/v3/app/installations/678/access_tokens", answer);
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            axum::serve(listener, router).await.unwrap();
+        });
+    });
+    address
+}
+
+fn rsa_key(path: &Path) {
+    let mut keygen = process::command("ssh-keygen").unwrap();
+    keygen.args(["-q", "-t", "rsa", "-b", "2048", "-m", "PEM", "-N", "", "-f"]).arg(path);
+    assert!(Guarded::spawn(keygen).unwrap().wait().unwrap().success());
+}
+
+#[test]
+fn the_key_of_a_github_app_and_its_token_are_seen_nowhere() {
+    const TOKEN: &str = "ghs_canary7f3ab81e0042";
+    let (world, repo, safe) = (World::new(), plant(), Safe::new());
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    server.require(Auth::Basic("x-access-token".into(), TOKEN.into()));
+    let key = safe.path("app.pem");
+    rsa_key(&key);
+    let Canary(mut forms) = Canary::of_key(&key);
+    forms.extend(Canary::new([TOKEN]).0);
+    let canary = Arc::new(Canary(forms));
+    let words = |api: SocketAddr| {
+        let (api, key) = (format!("http://{api}/api/v3"), key.display().to_string());
+        let words = [
+            "--github-app-id",
+            "12",
+            "--github-installation-id",
+            "678",
+            "--github-api-url",
+            &api,
+            "--github-key-file",
+            &key,
+        ];
+        words.map(ToOwned::to_owned)
+    };
+    let watch = Watch::start(&canary, &world);
+    let granted = words(api(TOKEN, StatusCode::CREATED));
+    let granted: Vec<&str> = granted.iter().map(String::as_str).collect();
+    at_every_volume(&world, &url, &granted, &canary, 0);
+    assert_eq!(world.live(), plant_files());
+    server.inject(Injection::status(503));
+    at_every_volume(&world, &url, &granted, &canary, 1);
+    let refused = words(api(TOKEN, StatusCode::UNAUTHORIZED));
+    let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
+    at_every_volume(&world, &url, &refused, &canary, 1);
+    watch.ends_without_a_leak(&world, &canary, &["git"]);
+}
+
+#[test]
+fn the_key_of_a_gateway_is_seen_nowhere() {
+    let (world, repo, safe) = (World::new(), plant(), Safe::new());
+    let secret = "canary-of-the-gateway-9d21";
+    let pair = format!("sync:{secret}");
+    let gateway = Gateway::start(Options::over(world.data()).token(&pair)).unwrap();
+    let (key, url) = (safe.put("key", &format!("{pair}\n")), gateway.url());
+    let canary = Arc::new(Canary::new([secret]));
+    let more = ["--gateway", &url, "--api-key-file", &key, "--gateway-timeout", "1s"];
+    let watch = Watch::start(&canary, &world);
+    canary.is_absent_from(&world.sync(&repo.url(), &more).exits(0));
+    assert_eq!(world.live(), plant_files());
+    for ugly in
+        [Ugly::Status(401), Ugly::Status(500), Ugly::Html, Ugly::Body("text/plain", pair.clone())]
+    {
+        gateway.heal();
+        gateway.fail(GatewayFault::new(ugly).on("/data/api/v1"));
+        let file = world.data().join("projects/oven/project.json");
+        // Drift makes work, and work makes it talk to the gateway.
+        for volume in VOLUMES {
+            fs::write(&file, "changed by hand").unwrap();
+            let words: Vec<&str> = more.iter().chain(volume).copied().collect();
+            let run = world.sync(&repo.url(), &words);
+            assert!([0, 1].contains(&run.code), "{run:?}");
+            canary.is_absent_from(&run);
+        }
+    }
+    watch.ends_without_a_leak(&world, &canary, &["git"]);
+}
+
+#[test]
+fn a_token_passes_a_proxy_unseen_and_a_password_in_a_proxy_url_is_refused_unsaid() {
+    let (world, repo, safe) = (World::new(), plant(), Safe::new());
+    // A proxy gets the same requests with the whole URL in them, and the server takes them.
+    let proxy = HttpServer::start().unwrap();
+    proxy.mount("plant", &repo);
+    proxy.require(Auth::Basic("x-access-token".into(), HOSTILE.into()));
+    let canary = Arc::new(Canary::new([HOSTILE]));
+    let (token, address) = (safe.put("token", HOSTILE), format!("http://{}", proxy.address()));
+    let more = ["--token-file", &token, "--proxy", &address, "--allow-insecure-http"];
+    let watch = Watch::start(&canary, &world);
+    at_every_volume(&world, "http://plant.invalid/plant.git", &more, &canary, 0);
+    assert_eq!(world.live(), plant_files());
+    watch.ends_without_a_leak(&world, &canary, &["git"]);
+    let with_password = "http://user:hunter2-canary@proxy.invalid:3128";
+    let canary = Canary::new(["hunter2-canary"]);
+    at_every_volume(&world, "https://plant.invalid/a.git", &["--proxy", with_password], &canary, 2);
+    at_every_volume(&world, "https://user:hunter2-canary@plant.invalid/a.git", &[], &canary, 2);
+}
+
+// B12
+#[test]
+fn a_private_authority_is_trusted_by_file_and_nothing_else_is() {
+    let (world, repo) = (World::new(), plant());
+    let (ours, other) = (Authority::new().unwrap(), Authority::new().unwrap());
+    let server = HttpServer::start_tls(&ours.issue(Flaw::None).unwrap()).unwrap();
+    let url = server.mount("plant", &repo);
+    let file = |authority: &Authority| authority.file().to_str().unwrap().to_owned();
+    let refused = |more: &[&str]| {
+        let run = world.sync(&url, more).exits(1);
+        assert!(run.stderr.contains(&url) && run.stderr.contains("--ca-file"), "{run:?}");
+        assert_eq!(world.live(), stoker_testkit::tree::Tree::default());
+    };
+    refused(&[]);
+    refused(&["--ca-file", &file(&other)]);
+    for flaw in [Flaw::Expired, Flaw::WrongHost, Flaw::SelfSigned] {
+        server.present(&ours.issue(flaw).unwrap()).unwrap();
+        refused(&["--ca-file", &file(&ours)]);
+    }
+    server.present(&ours.issue(Flaw::None).unwrap()).unwrap();
+    world.sync(&url, &["--ca-file", &file(&ours)]).exits(0);
+    assert_eq!(world.live(), plant_files());
+}
+
+// B5: a redirect to another host gets no credentials.
+#[test]
+fn a_redirect_to_another_host_gets_no_token() {
+    let (world, repo, safe) = (World::new(), plant(), Safe::new());
+    let (server, stranger) = (HttpServer::start().unwrap(), HttpServer::start().unwrap());
+    let url = server.mount("plant", &repo);
+    stranger.mount("plant", &repo);
+    stranger.require(Auth::Basic("x-access-token".into(), "elsewhere".into()));
+    server.redirect("plant", 302, &stranger.url_at("localhost", "plant"));
+    let token = safe.put("token", "canary-of-the-first-host");
+    let words: Vec<OsString> = world.sync_words(&url, &["--token-file", &token]);
+    let run = world.stoker(words).exits(1);
+    Canary::new(["canary-of-the-first-host"]).is_absent_from(&run);
+    let sent = stranger.requests().iter().any(|request| request.header("authorization").is_some());
+    assert!(!sent, "the stranger was told the token");
+}

@@ -116,6 +116,8 @@ fn broken_yaml_and_absent_files_are_exit_2() {
     let world = World::new();
     let refused = run(&world, "spec: [", &["-o", "json"]).exits(2).json();
     has_every_key(&refused);
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("sync.yaml") && message.contains("line 1"), "{message}");
     let data = world.data();
     let words = ["sync", "-f", "absent.yaml", "--data", data.to_str().unwrap()];
     let refused = world.stoker(words).exits(2);
