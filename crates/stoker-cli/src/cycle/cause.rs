@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::ErrorKind;
 
 use stoker_api::chain::Chain;
-use stoker_sync::{OpenError, apply, compose, lock, plan, source, write};
+use stoker_sync::{DiskError, OpenError, apply, compose, lock, plan, source, write};
 
 use crate::failure::{Blame, Failure};
 use crate::job::Target;
@@ -69,14 +69,28 @@ pub(super) fn write(error: &write::Error) -> Failure {
 
 /// The new files could not be put in place.
 pub(super) fn apply(error: &apply::Error) -> Failure {
-    let apply::Error::Gate { source } = error else {
-        return Failure::world("ApplyFailed", error)
-            .hint("run the same command again to finish it");
+    let source = match error {
+        apply::Error::Gate { source } => source,
+        apply::Error::Incomplete { failed } => return incomplete(error, failed.first()),
+        _ => {
+            return Failure::world("ApplyFailed", error)
+                .hint("run the same command again to finish it");
+        }
     };
     match source.downcast_ref::<stoker_ignition::Error>() {
         Some(refusal) => gateway(refusal),
         None => Failure::world("GatewayRefused", error),
     }
+}
+
+/// The error counts the paths and names the first; what the system said of that one is the reason.
+fn incomplete(error: &apply::Error, first: Option<&DiskError>) -> Failure {
+    let mut failure = Failure::world("ApplyFailed", error)
+        .hint("mend what stands in the way, then run the same command again to finish it");
+    if let Some(first) = first {
+        failure.message = format!("{}: {}", failure.message, Chain(first));
+    }
+    failure
 }
 
 /// The gateway did not do what was asked.
