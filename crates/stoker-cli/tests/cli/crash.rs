@@ -9,13 +9,15 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
+use stoker_testkit::git::bad::{BadServer, Fault};
 use stoker_testkit::git::{Repo, Tree};
 use stoker_testkit::process::find_program;
 use stoker_testkit::skip;
 use stoker_testkit::tree::{self, Node};
 
-use crate::world::{Run, STOKER, World, is_long};
+use crate::world::{Run, STOKER, World, eventually, is_long};
 
 /// Calls that change a disk; what a program does not use costs nothing here.
 const CHANGING: &str = "openat,openat2,mkdir,mkdirat,write,pwrite64,writev,copy_file_range,\
@@ -369,4 +371,44 @@ fn planted_locks_of_every_kind_do_not_stop_a_run() {
     }
     assert!(planted.len() > 20);
     update.sync(&world, "new");
+}
+
+// A1
+#[test]
+fn a_run_killed_while_the_server_is_silent_takes_git_along_and_does_not_hold_up_the_next() {
+    let (world, repo) = (World::new(), Arc::new(Update::new().repo));
+    let server = BadServer::start(&repo).unwrap();
+    server.break_wire(Fault::stall(600));
+    // A shell as the first process of the fence, so that the kernel does not clean up for us.
+    let mut words: Vec<OsString> = vec!["-c".into(), "\"$@\" & wait; sleep 60".into(), "sh".into()];
+    words.push(STOKER.into());
+    words.extend(world.sync_words(&server.url(), &["--ref", "new"]));
+    let _shell = world.spawn(world.command("sh", words));
+    let ours = |program: &str| processes(&world, program);
+    eventually("git talks to the server", || !ours("git").is_empty() && server.faults() > 0);
+    let (stoker, git) = (ours("stoker")[0], ours("git")[0]);
+    rustix::process::kill_process(stoker, rustix::process::Signal::KILL).unwrap();
+    eventually("our git is gone", || !ours("git").contains(&git));
+    // What that git had started may still wait for the server; it must not be in anyone's way.
+    server.behave();
+    let next = world.sync(&server.url(), &["--ref", "new", "--lock-timeout", "2s"]).exits(0);
+    assert!(next.stdout.starts_with("synced: "), "{next:?}");
+    nothing_is_left(&world);
+}
+
+/// The processes of this world that run a program of this name.
+fn processes(world: &World, program: &str) -> Vec<rustix::process::Pid> {
+    let root = world.root().to_str().unwrap().as_bytes();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(number) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
+        let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
+        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        // The kernel keeps 15 bytes of a name.
+        let is_it = name.trim_end() == &program[..program.len().min(15)];
+        if is_it && environ.windows(root.len()).any(|window| window == root) {
+            found.extend(rustix::process::Pid::from_raw(number));
+        }
+    }
+    found
 }
