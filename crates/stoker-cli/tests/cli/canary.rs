@@ -32,7 +32,7 @@ const VOLUMES: [&[&str]; 6] = [&["-q"], &[], &["-v"], &["-vv"], &["-o", "json"],
 const HOSTILE: &str = "canary@7f:3a/b%81#e\"x'\\ é&?ü=end";
 
 /// What must not be seen, in all forms it might take.
-struct Canary(Vec<Vec<u8>>);
+struct Canary(Vec<String>);
 
 impl Canary {
     fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
@@ -44,12 +44,12 @@ impl Canary {
         let text = fs::read_to_string(path).unwrap();
         let lines: Vec<&str> = text.lines().filter(|line| line.len() >= 60).collect();
         assert!(lines.len() > 2, "no key in {}", path.display());
-        Self(lines.into_iter().map(|line| line.as_bytes().to_vec()).collect())
+        Self(lines.into_iter().map(ToOwned::to_owned).collect())
     }
 
     fn is_in(&self, bytes: &[u8]) -> bool {
-        let has = |form: &Vec<u8>| bytes.windows(form.len()).any(|window| window == form);
-        self.0.iter().any(has)
+        let text = String::from_utf8_lossy(bytes);
+        self.0.iter().any(|form| text.contains(form.as_str()))
     }
 
     #[track_caller]
@@ -59,32 +59,31 @@ impl Canary {
     }
 }
 
-fn forms(secret: &str) -> Vec<Vec<u8>> {
+fn forms(secret: &str) -> Vec<String> {
     let bytes = secret.as_bytes();
-    let percent =
-        |letter: fn(u8) -> String| bytes.iter().map(|byte| letter(*byte)).collect::<String>();
-    let by_rule = bytes.iter().map(|byte| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-            char::from(*byte).to_string()
-        }
-        byte => format!("%{byte:02X}"),
-    });
-    let mut forms = vec![
-        bytes.to_vec(),
-        percent(|byte| format!("%{byte:02X}")).into_bytes(),
-        percent(|byte| format!("{byte:02x}")).into_bytes(),
-        by_rule.collect::<String>().into_bytes(),
-        serde_json::to_string(secret).unwrap().trim_matches('"').as_bytes().to_vec(),
-        format!("{secret:?}").trim_matches('"').as_bytes().to_vec(),
+    let each = |letter: fn(u8) -> String| bytes.iter().map(|byte| letter(*byte)).collect();
+    let mut forms: Vec<String> = vec![
+        secret.to_owned(),
+        each(|byte| format!("%{byte:02X}")),
+        each(|byte| format!("{byte:02x}")),
+        each(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                char::from(byte).to_string()
+            }
+            byte => format!("%{byte:02X}"),
+        }),
+        serde_json::to_string(secret).unwrap().trim_matches('"').to_owned(),
+        format!("{secret:?}").trim_matches('"').to_owned(),
     ];
     // In base64 it looks different behind one or two other bytes, as behind a user name.
     for before in 0..3 {
         let text = BASE64_STANDARD.encode([&vec![b'x'; before], bytes].concat());
-        let inner = text.trim_end_matches('=').as_bytes();
-        forms.push(inner[4..inner.len() - 3].to_vec());
+        let inner = text.trim_end_matches('=');
+        forms.push(inner[4..inner.len() - 3].to_owned());
     }
     // Split: either half is too much.
-    forms.extend([bytes[..bytes.len() / 2].to_vec(), bytes[bytes.len() / 2..].to_vec()]);
+    let half = (secret.len() / 2..).find(|at| secret.is_char_boundary(*at)).unwrap();
+    forms.extend([secret[..half].to_owned(), secret[half..].to_owned()]);
     forms
 }
 
@@ -131,10 +130,10 @@ impl Watch {
 
 /// Processes of this world only: other tests run beside this one.
 fn look_at_processes(canary: &Canary, root: &Path, seen: &mut Seen) {
-    let root = root.to_str().unwrap().as_bytes();
+    let root = root.to_str().unwrap();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Ok(environ) = fs::read(entry.path().join("environ")) else { continue };
-        if !environ.windows(root.len()).any(|window| window == root) {
+        if !String::from_utf8_lossy(&environ).contains(root) {
             continue;
         }
         let cmdline = fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -182,7 +181,7 @@ impl Safe {
 }
 
 /// Runs at every volume and looks at all that is said.
-fn at_every_volume(world: &World, url: &str, more: &[&str], canary: &Canary, code: i32) {
+fn at_every_volume((world, url): (&World, &str), more: &[&str], canary: &Canary, code: i32) {
     for volume in VOLUMES {
         let words: Vec<&str> = more.iter().chain(volume).copied().collect();
         canary.is_absent_from(&world.sync(url, &words).exits(code));
@@ -203,11 +202,11 @@ fn a_token_with_hostile_characters_works_and_is_seen_nowhere() {
     canary.is_absent_from(&world.sync(&bad.url(), &more).exits(0));
     bad.behave();
     assert_eq!(world.live(), plant_files());
-    at_every_volume(&world, &bad.url(), &more, &canary, 0);
+    at_every_volume((&world, &bad.url()), &more, &canary, 0);
     bad.http().require(Auth::Basic("robot".into(), "rotated".into()));
-    at_every_volume(&world, &bad.url(), &more, &canary, 1);
+    at_every_volume((&world, &bad.url()), &more, &canary, 1);
     bad.http().inject(Injection::status(500).html(format!("<p>{HOSTILE}</p>")));
-    at_every_volume(&world, &bad.url(), &more, &canary, 1);
+    at_every_volume((&world, &bad.url()), &more, &canary, 1);
     watch.ends_without_a_leak(&world, &canary, &["git"]);
 }
 
@@ -265,11 +264,11 @@ fn an_ssh_key_is_seen_nowhere() {
     let (key, known) = (key.to_str().unwrap(), server.known_hosts());
     let more = ["--ssh-key-file", key, "--known-hosts-file", known.to_str().unwrap()];
     let watch = Watch::start(&canary, &world);
-    at_every_volume(&world, &server.url(&repo), &more, &canary, 0);
+    at_every_volume((&world, &server.url(&repo)), &more, &canary, 0);
     assert_eq!(world.live(), plant_files());
     server.change_host_keys().unwrap();
-    at_every_volume(&world, &server.url(&repo), &more, &canary, 1);
-    at_every_volume(&world, "ssh://git@127.0.0.1:1/a.git", &more, &canary, 1);
+    at_every_volume((&world, &server.url(&repo)), &more, &canary, 1);
+    at_every_volume((&world, "ssh://git@127.0.0.1:1/a.git"), &more, &canary, 1);
     watch.ends_without_a_leak(&world, &canary, &["git", "ssh"]);
 }
 
@@ -326,13 +325,13 @@ fn the_key_of_a_github_app_and_its_token_are_seen_nowhere() {
     let watch = Watch::start(&canary, &world);
     let granted = words(api(TOKEN, StatusCode::CREATED));
     let granted: Vec<&str> = granted.iter().map(String::as_str).collect();
-    at_every_volume(&world, &url, &granted, &canary, 0);
+    at_every_volume((&world, &url), &granted, &canary, 0);
     assert_eq!(world.live(), plant_files());
     server.inject(Injection::status(503));
-    at_every_volume(&world, &url, &granted, &canary, 1);
+    at_every_volume((&world, &url), &granted, &canary, 1);
     let refused = words(api(TOKEN, StatusCode::UNAUTHORIZED));
     let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
-    at_every_volume(&world, &url, &refused, &canary, 1);
+    at_every_volume((&world, &url), &refused, &canary, 1);
     watch.ends_without_a_leak(&world, &canary, &["git"]);
 }
 
@@ -377,13 +376,18 @@ fn a_token_passes_a_proxy_unseen_and_a_password_in_a_proxy_url_is_refused_unsaid
     let (token, address) = (safe.put("token", HOSTILE), format!("http://{}", proxy.address()));
     let more = ["--token-file", &token, "--proxy", &address, "--allow-insecure-http"];
     let watch = Watch::start(&canary, &world);
-    at_every_volume(&world, "http://plant.invalid/plant.git", &more, &canary, 0);
+    at_every_volume((&world, "http://plant.invalid/plant.git"), &more, &canary, 0);
     assert_eq!(world.live(), plant_files());
     watch.ends_without_a_leak(&world, &canary, &["git"]);
     let with_password = "http://user:hunter2-canary@proxy.invalid:3128";
     let canary = Canary::new(["hunter2-canary"]);
-    at_every_volume(&world, "https://plant.invalid/a.git", &["--proxy", with_password], &canary, 2);
-    at_every_volume(&world, "https://user:hunter2-canary@plant.invalid/a.git", &[], &canary, 2);
+    at_every_volume(
+        (&world, "https://plant.invalid/a.git"),
+        &["--proxy", with_password],
+        &canary,
+        2,
+    );
+    at_every_volume((&world, "https://user:hunter2-canary@plant.invalid/a.git"), &[], &canary, 2);
 }
 
 // B12

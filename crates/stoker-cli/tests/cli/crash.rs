@@ -17,7 +17,7 @@ use stoker_testkit::process::find_program;
 use stoker_testkit::skip;
 use stoker_testkit::tree::{self, Node};
 
-use crate::world::{Run, STOKER, World, eventually, is_long};
+use crate::world::{Run, STOKER, World, eventually, is_long, spawn};
 
 /// Calls that change a disk; what a program does not use costs nothing here.
 const CHANGING: &str = "openat,openat2,mkdir,mkdirat,write,pwrite64,writev,copy_file_range,\
@@ -169,7 +169,7 @@ pub(crate) fn traced(world: &World, options: &[&str], words: Vec<OsString>) -> R
     all.extend(options.iter().map(OsString::from));
     all.push(STOKER.into());
     all.extend(words);
-    Run::of(world.spawn(world.command("strace", all)).output().unwrap())
+    Run::ended(world.command("strace", all))
 }
 
 /// Which changing calls a run makes. The run happens.
@@ -194,14 +194,7 @@ pub(crate) fn strike(world: &World, words: Vec<OsString>, point: &Point, how: &s
 /// Whether processes can be traced here at all.
 pub(crate) fn can_trace(world: &World) -> bool {
     let works = find_program("strace".as_ref()).is_ok()
-        && Run::of(
-            world
-                .spawn(world.command("strace", ["-qq", "-o", "/dev/null", "true"]))
-                .output()
-                .unwrap(),
-        )
-        .code
-            == 0;
+        && Run::ended(world.command("strace", ["-qq", "-o", "/dev/null", "true"])).code == 0;
     if !works {
         skip::record("strace can't trace here");
     }
@@ -306,7 +299,7 @@ fn traced_git(world: &World, options: &str) -> String {
 fn with_traced_git(world: &World, options: &str, words: Vec<OsString>) -> Run {
     let mut command = world.command(STOKER, words);
     command.env("PATH", traced_git(world, options));
-    Run::of(world.spawn(command).output().unwrap())
+    Run::ended(command)
 }
 
 // A2: the kernel may choose git, and not us, when memory is short.
@@ -383,7 +376,7 @@ fn a_run_killed_while_the_server_is_silent_takes_git_along_and_does_not_hold_up_
     let mut words: Vec<OsString> = vec!["-c".into(), "\"$@\" & wait; sleep 60".into(), "sh".into()];
     words.push(STOKER.into());
     words.extend(world.sync_words(&server.url(), &["--ref", "new"]));
-    let _shell = world.spawn(world.command("sh", words));
+    let _shell = spawn(world.command("sh", words));
     let ours = |program: &str| processes(&world, program);
     eventually("git talks to the server", || !ours("git").is_empty() && server.faults() > 0);
     let (stoker, git) = (ours("stoker")[0], ours("git")[0]);

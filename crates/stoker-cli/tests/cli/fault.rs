@@ -9,7 +9,7 @@ use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::{skip, tree};
 
 use crate::crash::{Point, Update, can_trace, learn, nothing_is_left, sample, strike};
-use crate::world::{Run, STOKER, World, eventually, plant, plant_files};
+use crate::world::{Run, STOKER, World, eventually, plant, plant_files, spawn};
 
 /// Which calls fail how, as a full or broken disk makes them.
 const FAULTS: [(&str, &str); 9] = [
@@ -113,7 +113,7 @@ fn with_mount(world: &World, mount: &str, repo: &Repo, scenario: &str) -> Run {
         root = world.root().display()
     );
     // The fence of the test kit has made the namespace; nothing that is mounted in it gets out.
-    Run::of(world.spawn(world.command("sh", ["-c", &script])).output().unwrap())
+    Run::ended(world.command("sh", ["-c", &script]))
 }
 
 /// What `sync REF NAME` noted.
@@ -178,7 +178,7 @@ fn an_ext4_of_16_mib_that_is_too_small_stays_at_the_old_commit() {
     let image = "truncate -s 16M disk.img && mkfs.ext4 -q -m 0 disk.img && mount -o loop disk.img";
     let world = World::new();
     let try_it = format!("{image} data && umount data");
-    let works = Run::of(world.spawn(world.command("sh", ["-c", &try_it])).output().unwrap());
+    let works = Run::ended(world.command("sh", ["-c", &try_it]));
     if works.code != 0 {
         skip::record("no loop device or no mkfs.ext4");
         return;
@@ -265,7 +265,7 @@ fn a_second_run_waits_and_says_who_has_the_directory_until_that_one_is_dead() {
     let words = update.words(&world, "new").into_iter();
     let slow = ["-qq", "-o", "/dev/null", "-e", "inject=syncfs:delay_enter=60000000", STOKER];
     let words = slow.into_iter().map(OsString::from).chain(words);
-    let mut holder = world.spawn(world.command("strace", words));
+    let mut holder = spawn(world.command("strace", words));
     eventually("the first run works", || world.data().join(".sync-staging").exists());
     let mut words = update.words(&world, "new");
     words.extend(["--lock-timeout".into(), "1s".into()]);

@@ -198,7 +198,7 @@ fn a_no_op_writes_nothing_and_asks_git_once() {
         let path = counted_git(&world);
         let mut command = world.command(STOKER, world.sync_words(&url, more));
         command.env("PATH", path);
-        let run = Run::of(world.spawn(command).output().unwrap()).exits(0);
+        let run = Run::ended(command).exits(0);
         assert!(run.stdout.starts_with("unchanged: "), "{run:?}");
         let calls = fs::read_to_string(world.path("git-calls")).unwrap();
         assert_eq!(calls.lines().count(), 1, "with {more:?}: {calls}");
@@ -273,7 +273,7 @@ fn works_without_a_home() {
     let (world, repo) = (World::new(), plant());
     let mut command = world.command(STOKER, world.sync_words(&repo.url(), &[]));
     command.env_remove("HOME").env_remove("XDG_CACHE_HOME");
-    Run::of(world.spawn(command).output().unwrap()).exits(0);
+    Run::ended(command).exits(0);
     assert_eq!(world.live(), plant_files());
 }
 

@@ -1,5 +1,7 @@
 //! The program as a user runs it: the real binary, real git, a stand-in gateway, real faults.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 mod canary;
 mod crash;
 mod document;

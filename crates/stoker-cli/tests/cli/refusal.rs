@@ -30,7 +30,12 @@ fn refused(run: Run, code: i32, reason: &str, words: &[&str]) {
 
 /// A sync that must fail and leave a data directory as empty as it was.
 #[track_caller]
-fn refuses(world: &World, url: &str, more: &[&str], (code, reason): (i32, &str), words: &[&str]) {
+fn refuses(
+    (world, url): (&World, &str),
+    more: &[&str],
+    (code, reason): (i32, &str),
+    words: &[&str],
+) {
     let mut all = vec!["-o", "json"];
     all.extend(more);
     let before = tree::Tree::read(&world.data()).unwrap().without(".stoker");
@@ -42,20 +47,18 @@ fn refuses(world: &World, url: &str, more: &[&str], (code, reason): (i32, &str),
 fn a_wrong_url() {
     let (world, server) = (World::new(), HttpServer::start().unwrap());
     let url = server.url("nobody");
-    refuses(&world, &url, &[], (1, "RemoteUnreachable"), &[&url, "404"]);
+    refuses((&world, &url), &[], (1, "RemoteUnreachable"), &[&url, "404"]);
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("http://{closed}/plant.git");
-    refuses(&world, &url, &[], (1, "RemoteUnreachable"), &[&url]);
+    refuses((&world, &url), &[], (1, "RemoteUnreachable"), &[&url]);
     refuses(
-        &world,
-        "http://no-such-host.invalid/a.git",
+        (&world, "http://no-such-host.invalid/a.git"),
         &[],
         (1, "RemoteUnreachable"),
         &["no-such-host.invalid"],
     );
     refuses(
-        &world,
-        "file:///no/such/repo.git",
+        (&world, "file:///no/such/repo.git"),
         &[],
         (1, "RemoteUnreachable"),
         &["file:///no/such/repo.git"],
@@ -68,7 +71,7 @@ fn a_wrong_url() {
         ("https://user:hunter2@host/a.git", &["--repo"]),
         ("ftp://host/a.git", &["--repo"]),
     ] {
-        refuses(&world, url, &[], (2, "Usage"), words);
+        refuses((&world, url), &[], (2, "Usage"), words);
     }
     let run = world.sync("/srv/plant.git", &[]).exits(2);
     assert!(run.stderr.contains("hint: use --repo file:///srv/plant.git"), "{run:?}");
@@ -80,17 +83,22 @@ fn a_wrong_url() {
 fn a_wrong_ref() {
     let (world, repo) = (World::new(), plant());
     let url = repo.url();
-    refuses(&world, &url, &["--ref", "mian"], (1, "RefNotFound"), &["mian", &url]);
-    refuses(&world, &url, &["--ref", "refs/heads/mian"], (1, "RefNotFound"), &["refs/heads/mian"]);
-    refuses(&world, &url, &["--ref", "semver:>=9"], (1, "RefNotFound"), &[">=9"]);
+    refuses((&world, &url), &["--ref", "mian"], (1, "RefNotFound"), &["mian", &url]);
+    refuses(
+        (&world, &url),
+        &["--ref", "refs/heads/mian"],
+        (1, "RefNotFound"),
+        &["refs/heads/mian"],
+    );
+    refuses((&world, &url), &["--ref", "semver:>=9"], (1, "RefNotFound"), &[">=9"]);
     let commit = "0123456789012345678901234567890123456789";
-    refuses(&world, &url, &["--ref", commit], (1, "RefNotFound"), &[commit]);
+    refuses((&world, &url), &["--ref", commit], (1, "RefNotFound"), &[commit]);
     for text in ["--upload-pack=x", "-h", "a..b", "@{", "a\u{7}b", "semver:nonsense"] {
-        refuses(&world, &url, &[&format!("--ref={text}"), "--ref", text], (2, "Usage"), &[]);
+        refuses((&world, &url), &[&format!("--ref={text}"), "--ref", text], (2, "Usage"), &[]);
     }
     let aside = repo.unreachable(Edit::put(Tree::new().file("projects/evil", "1"))).unwrap();
     repo.config("uploadpack.allowAnySHA1InWant", "true").unwrap();
-    refuses(&world, &url, &["--ref", aside.as_str()], (1, "RefNotFound"), &[aside.as_str()]);
+    refuses((&world, &url), &["--ref", aside.as_str()], (1, "RefNotFound"), &[aside.as_str()]);
     world.sync(&url, &["--ref", aside.as_str(), "--allow-unreachable"]).exits(0);
 }
 
@@ -103,36 +111,36 @@ fn a_wrong_key() {
     let token = world.file("token", "wrong");
     let token = token.to_str().unwrap();
     let words = ["--token-file", token, "--username", "robot"];
-    refuses(&world, &url, &words, (1, "AuthenticationFailed"), &[&url]);
-    refuses(&world, &url, &[], (1, "AuthenticationFailed"), &[&url]);
-    refuses(&world, &url, &["--token-file", "absent"], (1, "SecretNotFound"), &["absent"]);
+    refuses((&world, &url), &words, (1, "AuthenticationFailed"), &[&url]);
+    refuses((&world, &url), &[], (1, "AuthenticationFailed"), &[&url]);
+    refuses((&world, &url), &["--token-file", "absent"], (1, "SecretNotFound"), &["absent"]);
     server.require(Auth::Open);
     server.inject(Injection::status(403).html("<b>body</b>"));
-    refuses(&world, &url, &words, (1, "AuthenticationFailed"), &["403"]);
+    refuses((&world, &url), &words, (1, "AuthenticationFailed"), &["403"]);
     // Credentials over plain http leave this machine only on request.
     let far = "http://plant.example/a.git";
-    refuses(&world, far, &words, (2, "Usage"), &[]);
+    refuses((&world, far), &words, (2, "Usage"), &[]);
 
     let ssh = SshServer::start().unwrap();
     let (stranger, known) = (ssh.stranger_key().unwrap(), ssh.known_hosts());
     let key = |path: &Path| path.to_str().unwrap().to_owned();
     let words = ["--ssh-key-file", &key(&stranger), "--known-hosts-file", &key(&known)];
-    refuses(&world, &ssh.url(&repo), &words, (1, "AuthenticationFailed"), &["127.0.0.1"]);
+    refuses((&world, &ssh.url(&repo)), &words, (1, "AuthenticationFailed"), &["127.0.0.1"]);
     let right = key(&ssh.user_key(Kind::Ed25519));
     let nobody = key(&ssh.empty_known_hosts().unwrap());
     let words = ["--ssh-key-file", &right, "--known-hosts-file", &nobody];
-    refuses(&world, &ssh.url(&repo), &words, (1, "AuthenticationFailed"), &[&nobody]);
+    refuses((&world, &ssh.url(&repo)), &words, (1, "AuthenticationFailed"), &[&nobody]);
     ssh.change_host_keys().unwrap();
     let words = ["--ssh-key-file", &right, "--known-hosts-file", &key(&known)];
-    refuses(&world, &ssh.url(&repo), &words, (1, "RemoteUnreachable"), &["host key"]);
-    refuses(&world, &ssh.url(&repo), &["--ssh-key-file", &right], (2, "Usage"), &["known hosts"]);
+    refuses((&world, &ssh.url(&repo)), &words, (1, "RemoteUnreachable"), &["host key"]);
+    refuses((&world, &ssh.url(&repo)), &["--ssh-key-file", &right], (2, "Usage"), &["known hosts"]);
 }
 
 #[test]
 fn a_wrong_mapping() {
     let (world, repo) = (World::new(), plant());
     let url = repo.url();
-    refuses(&world, &url, &["--map", "absent:projects"], (1, "SourceNotFound"), &["absent"]);
+    refuses((&world, &url), &["--map", "absent:projects"], (1, "SourceNotFound"), &["absent"]);
     for map in [
         "projects",
         "/etc:projects",
@@ -142,12 +150,12 @@ fn a_wrong_mapping() {
         "projects:.stoker/x",
         "projects:.sync-staging",
     ] {
-        refuses(&world, &url, &["--map", map], (2, "Usage"), &[]);
+        refuses((&world, &url), &["--map", map], (2, "Usage"), &[]);
     }
-    refuses(&world, &url, &["--map", "projects:projects", "--exclude", "[a"], (2, "Usage"), &[]);
+    refuses((&world, &url), &["--map", "projects:projects", "--exclude", "[a"], (2, "Usage"), &[]);
     repo.commit(Edit::put(Tree::new().symlink("linked", "projects"))).unwrap();
-    refuses(&world, &url, &["--map", "linked:projects"], (1, "MappingInvalid"), &["linked"]);
-    refuses(&world, &url, &["--map", "linked/line:projects"], (1, "MappingInvalid"), &["linked"]);
+    refuses((&world, &url), &["--map", "linked:projects"], (1, "MappingInvalid"), &["linked"]);
+    refuses((&world, &url), &["--map", "linked/line:projects"], (1, "MappingInvalid"), &["linked"]);
 }
 
 #[test]
@@ -206,7 +214,7 @@ fn a_mass_deletion() {
     repo.commit(many).unwrap();
     world.sync(&repo.url(), &[]).exits(0);
     repo.commit(plant_tree()).unwrap();
-    refuses(&world, &repo.url(), &[], (1, "DeletionBlocked"), &["60"]);
+    refuses((&world, &repo.url()), &[], (1, "DeletionBlocked"), &["60"]);
     world.sync(&repo.url(), &["--allow-mass-delete"]).exits(0);
     assert_eq!(world.live(), plant_files());
 }
@@ -216,7 +224,7 @@ fn files_that_a_gateway_must_not_get() {
     let refuses = |tree: Tree, reason: &str, word: &str| {
         let (world, repo) = (World::new(), plant());
         repo.commit(Edit::put(tree)).unwrap();
-        refuses(&world, &repo.url(), &[], (1, reason), &[word]);
+        refuses((&world, &repo.url()), &[], (1, reason), &[word]);
     };
     refuses(
         Tree::new().lfs_pointer("projects/line/image.png", 7),
@@ -302,10 +310,10 @@ fn something_foreign_in_the_way() {
     fs::create_dir_all(world.data().join("config/site.json/inner")).unwrap();
     fs::write(world.data().join("config/site.json/inner/x"), "mine").unwrap();
     let map = ["--map", "config/site.json:config/site.json"];
-    refuses(&world, &repo.url(), &map, (1, "Conflict"), &["config/site.json"]);
+    refuses((&world, &repo.url()), &map, (1, "Conflict"), &["config/site.json"]);
     let (world, repo) = (World::new(), plant());
     fs::write(world.data().join("projects"), "mine").unwrap();
-    refuses(&world, &repo.url(), &[], (1, "Conflict"), &["projects"]);
+    refuses((&world, &repo.url()), &[], (1, "Conflict"), &["projects"]);
 }
 
 #[test]
@@ -403,7 +411,7 @@ fn a_gateway_that_is_away_gets_its_files_and_is_owed_a_scan() {
 fn a_lock_that_another_holds_stops_the_run_before_any_file() {
     let line = Line::new();
     line.gateway
-        .hold_lock(stoker_testkit::gateway::Half::Projects, std::time::Duration::from_secs(60));
+        .hold_lock(stoker_testkit::gateway::Half::Projects, std::time::Duration::from_mins(1));
     let run = line.sync();
     refused(run, 1, "ScanLockHeld", &[]);
     assert_eq!(line.world.live(), tree::Tree::default());

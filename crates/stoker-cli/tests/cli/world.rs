@@ -37,15 +37,12 @@ impl World {
     pub(crate) fn new() -> Self {
         // Memory where there is some: what a kill leaves behind is the same there, and quicker read.
         let memory = Path::new("/dev/shm");
-        let root = match memory.is_dir() {
-            true => TempDir::with_prefix_in("stoker-cli-", memory),
-            false => TempDir::with_prefix("stoker-cli-"),
+        let root = if memory.is_dir() {
+            TempDir::with_prefix_in("stoker-cli-", memory)
+        } else {
+            TempDir::with_prefix("stoker-cli-")
         };
-        Self::at(root.unwrap())
-    }
-
-    pub(crate) fn at(root: TempDir) -> Self {
-        let world = Self { root };
+        let world = Self { root: root.unwrap() };
         for name in ["home", "cache", "tmp", "data"] {
             fs::create_dir(world.path(name)).unwrap();
         }
@@ -80,7 +77,7 @@ impl World {
 
     /// Runs the program to its end.
     pub(crate) fn stoker<Word: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = Word>) -> Run {
-        Run::of(self.spawn(self.command(STOKER, words)).output().unwrap())
+        Run::ended(self.command(STOKER, words))
     }
 
     /// Runs `sync` of a repository's `projects`, with more words behind.
@@ -107,7 +104,7 @@ impl World {
         &self,
         words: impl IntoIterator<Item = Word>,
     ) -> Guarded {
-        self.spawn(self.command(STOKER, words))
+        spawn(self.command(STOKER, words))
     }
 
     /// A command in this world; nothing of the test's own environment gets in.
@@ -130,14 +127,20 @@ impl World {
         command.env("XDG_CACHE_HOME", self.path("cache"));
         command
     }
+}
 
-    pub(crate) fn spawn(&self, mut command: Command) -> Guarded {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Guarded::spawn(command).unwrap()
-    }
+/// Starts a command with both its streams piped.
+pub(crate) fn spawn(mut command: Command) -> Guarded {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Guarded::spawn(command).unwrap()
 }
 
 impl Run {
+    /// Runs a command to its end.
+    pub(crate) fn ended(command: Command) -> Self {
+        Self::of(spawn(command).output().unwrap())
+    }
+
     pub(crate) fn of(output: Output) -> Self {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
         let signal = || output.status.signal().map(|signal| 128 + signal);
