@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use stoker_api::gatewaysync::DesignerSessionPolicy;
 use stoker_ignition::{Approach, Gateway, Policy, Run, Scan, ScanOutcome, Verification};
-use stoker_sync::request::DriftPolicy;
+use stoker_sync::request::{Deletion, DriftPolicy, Look};
 use stoker_sync::source::Source;
 use stoker_sync::{Cancel, Engine, OpenGate, Plan, Report, Request, View, profile, report};
 
@@ -46,14 +46,41 @@ pub(crate) fn plan(
     setting: Setting<'_>,
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
-    let request = request(subject, setting.target)?;
+    let mut request = request(subject, setting.target)?;
     let view = View::open(&setting.target.data.data)
         .map_err(|error| cause::open(&error, setting.target))?;
+    look_briefly(&view, &mut request, outcome);
     setting.progress.phase("comparing".to_owned());
-    let plan = view.plan(subject.source, &request, setting.cancel);
-    let plan = plan.map_err(|error| cause::plan(&error, setting.target))?;
+    let plan = preview(&view, subject, (request, setting), outcome)?;
     outcome.planned(&plan, Status::Planned);
     Ok(())
+}
+
+/// A plan that is only shown: a deletion that would stop a sync is shown, too, and told.
+fn preview(
+    view: &View,
+    subject: &mut Subject<'_>,
+    (mut request, setting): (Request, Setting<'_>),
+    outcome: &mut Outcome,
+) -> Result<Plan, Failure> {
+    let mut plan = view.plan(subject.source, &request, setting.cancel);
+    if let Err(stoker_sync::plan::Error::MassDeletion(blocked)) = &plan {
+        let remedy = "a sync would stop here; --allow-mass-delete lifts that";
+        outcome.warn("DeletionBlocked", &format!("{blocked}: {remedy}"));
+        request.deletion = Deletion::Unlimited;
+        plan = view.plan(subject.source, &request, setting.cancel);
+    }
+    plan.map_err(|error| cause::plan(&error, setting.target))
+}
+
+/// A run that brings another commit looks only at what it touches, so that its cost follows the
+/// change; whoever asks for a look at every byte gets it all the same.
+fn look_briefly(view: &View, request: &mut Request, outcome: &mut Outcome) {
+    outcome.previous_commit = view.commit().map(str::to_owned);
+    let is_other = view.commit().is_some_and(|commit| commit != request.commit);
+    if is_other && request.look == Look::Stat {
+        request.look = Look::Touched;
+    }
 }
 
 /// Brings the data directory to the state of the subject, and tells the gateway.
@@ -67,17 +94,19 @@ pub(crate) fn sync(
         outcome.warn("Paused", "the profile is paused: nothing was done");
         return Ok(());
     }
-    let request = request(subject, target)?;
+    let mut request = request(subject, target)?;
     progress.phase("opening the data directory".to_owned());
     let mut engine =
         Engine::open(&target.data, cancel).map_err(|error| cause::open(&error, setting.target))?;
+    look_briefly(engine.view(), &mut request, outcome);
     progress.phase("comparing".to_owned());
-    let plan = engine.plan(subject.source, &request, cancel);
-    let plan = plan.map_err(|error| cause::plan(&error, target))?;
     if target.profile.dry_run {
+        let plan = preview(engine.view(), subject, (request, setting), outcome)?;
         outcome.planned(&plan, Status::DryRun);
         return Ok(());
     }
+    let plan = engine.plan(subject.source, &request, cancel);
+    let plan = plan.map_err(|error| cause::plan(&error, target))?;
     outcome.drifted(&plan, target.profile.drift_policy);
     let mut talk = Talk::begin(&engine, &plan, setting, outcome)?;
     progress.phase(format!("writing {} files", plan.changes.len()));

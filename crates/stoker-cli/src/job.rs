@@ -11,6 +11,7 @@ mod secret;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use stoker_api::GatewaySync;
 use stoker_api::contract::metadata::Profile;
 use stoker_core::refs::{Unreachable, Wanted};
 use stoker_git::Access;
@@ -91,6 +92,8 @@ impl Job {
             access,
         };
         let mut target = Target::new(chosen, target);
+        let is_paused = |sync: &GatewaySync| sync.spec.paused == Some(true);
+        target.profile.paused |= documents.gateway_sync().is_some_and(is_paused);
         target.values.git_ref = Some(git_ref.to_owned());
         target.values.cr_name = documents.name();
         target.values.namespace = documents.namespace();

@@ -168,7 +168,7 @@ fn credential_hint(error: &auth::Error, remote: &SafeUrl) -> Option<String> {
             format!("look at the file: ls -l {}", path.display())
         }
         auth::Error::Malformed { path, .. } => {
-            format!("look at the file: head -c 40 {}", path.display())
+            format!("look at the file, without showing it: wc -lc {}", path.display())
         }
         auth::Error::Mismatch { .. } if remote.to_string().starts_with("http") => {
             "give a token with --token-file".to_owned()

@@ -77,15 +77,15 @@ pub enum Error {
     #[error("{call} failed: the answer is larger than {limit} bytes")]
     TooLarge { call: Call, limit: usize },
 
-    #[error("the gateway is starting (waited {waited:?})")]
+    #[error("the gateway is starting (waited {} s)", .waited.as_secs())]
     NotReady { waited: Duration },
-    #[error("the gateway is not commissioned (waited {waited:?})")]
+    #[error("the gateway is not commissioned (waited {} s)", .waited.as_secs())]
     NotCommissioned { waited: Duration },
-    #[error("the scan lock of {half} is held by somebody else, after {waited:?}")]
+    #[error("the scan lock of {half} is held by somebody else, after {} s", .waited.as_secs())]
     LockHeld { half: Half, waited: Duration },
-    #[error("the scan lock of {half} was not granted, after {waited:?}")]
+    #[error("the scan lock of {half} was not granted, after {} s", .waited.as_secs())]
     LockTimedOut { half: Half, waited: Duration },
-    #[error("the gateway did not report the end of the scan of {half} within {waited:?}")]
+    #[error("the gateway did not report the end of the scan of {half} within {} s", .waited.as_secs())]
     ScanTimedOut { half: Half, waited: Duration },
     #[error("{count} designer session(s) open: {who}")]
     DesignerSessionActive { count: usize, who: String },

@@ -166,6 +166,8 @@ pub(crate) fn is_as_recorded(file: &FileRecord, seen: &Seen) -> bool {
     seen.nature == Nature::File
         && seen.stat == file.stat
         && seen.is_executable() == file.is_executable
+        // Group bits are the volume's: the kubelet sets them for a pod's fsGroup.
+        && seen.mode & 0o7002 == 0
 }
 
 /// Returns the id of a live file's bytes.

@@ -114,7 +114,7 @@ impl View {
         let loaded = state.as_ref().map(store::load).transpose().map_err(disk)?;
         let (manifest, notices) = match loaded {
             Some(Loaded::Manifest(manifest)) => (manifest, Vec::new()),
-            Some(Loaded::Corrupt) => (Manifest::absent(), vec![recover::corrupt()]),
+            Some(Loaded::Corrupt) => (Manifest::lost(), vec![recover::corrupt()]),
             Some(Loaded::Absent) | None => (Manifest::absent(), Vec::new()),
         };
         let volume = volume(&root, data).map_err(disk)?;

@@ -21,6 +21,7 @@ use record::{DirChange, DirPatch, FileRecord, Key};
 use segment::Segment;
 
 use crate::path::{self, RelPath};
+use crate::report::Halves;
 
 /// The manifest, readable by directory.
 #[derive(Debug, Clone)]
@@ -42,6 +43,13 @@ impl Manifest {
     /// Returns the manifest before the first sync.
     pub(crate) fn absent() -> Self {
         Self { segments: Vec::new(), absent: Header::absent() }
+    }
+
+    /// Returns the manifest when there was one that can't be read: whatever it said about scans is
+    /// lost, so that both are owed.
+    pub(crate) fn lost() -> Self {
+        let owed = Halves { projects: true, config: true };
+        Self { segments: Vec::new(), absent: Header { owed, ..Header::absent() } }
     }
 
     /// Puts segments together, oldest first; `None` if they are not one chain.

@@ -49,11 +49,15 @@ pub(crate) fn recover(root: &Dir, state: &Dir) -> Result<Recovered, Error> {
     }
     let manifest = match loaded {
         Loaded::Manifest(manifest) => manifest,
+        // A journal that could not be read took the record along.
+        Loaded::Absent if warnings.iter().any(|told| told.code == Code::ManifestCorrupt) => {
+            Manifest::lost()
+        }
         Loaded::Absent => Manifest::absent(),
         Loaded::Corrupt => {
             store::forget(state).map_err(disk)?;
             warnings.push(corrupt());
-            Manifest::absent()
+            Manifest::lost()
         }
     };
     Ok(Recovered { manifest, warnings })

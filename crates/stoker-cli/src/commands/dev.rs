@@ -43,6 +43,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
         let message = format!("{} is not a directory", arguments.directory.display());
         return Err(Failure::usage(message).hint("name the directory that you edit, such as ."));
     }
+    let same = |left: &Path, right: &Path| {
+        left.canonicalize().is_ok_and(|left| right.canonicalize().is_ok_and(|right| left == right))
+    };
+    if same(&arguments.directory, &arguments.target.data) {
+        return Err(Failure::usage("the working directory and --data are the same directory")
+            .hint("name the gateway's own data directory with --data"));
+    }
     let target = Target::of_directory(&arguments.target, &arguments.gateway)?;
     let parts = target.profile.mappings.iter();
     let parts = parts.filter_map(|mapping| RelPath::parse(&mapping.source).ok()).collect();

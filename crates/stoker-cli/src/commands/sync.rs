@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use stoker_core::refs::Resolution;
+use stoker_core::refs::{self, Resolution};
 use stoker_git::resolve::{Resolver, resolve};
 
 use crate::arguments::{GatewayArguments, RepositoryArguments, TargetArguments};
@@ -86,7 +86,11 @@ fn take(
     outcome.resolved_ref = Some(name.into());
     outcome.commit = Some(commit.to_string());
     for warning in warnings {
-        outcome.warn("AmbiguousRef", &warning.to_string());
+        let code = match warning {
+            refs::Warning::Unreachable { .. } => "UnreachableCommit",
+            _ => "AmbiguousRef",
+        };
+        outcome.warn(code, &warning.to_string());
     }
     let mut source = CommitOnDemand::new(origin, &commit, cancel);
     let mut subject = Subject { commit: commit.to_string(), source: &mut source };

@@ -200,7 +200,8 @@ fn repo_url(text: &str) -> Result<RepoUrl, Failure> {
             Ok(path) if !text.starts_with('-') && !text.contains(':') => {
                 failure.hint(format!("use --repo file://{}", path.display()))
             }
-            _ => failure,
+            _ if text.contains('@') => failure.hint("give it with --token-file FILE"),
+            _ => failure.hint("write https://, ssh://, git:// or file://"),
         }
     })
 }

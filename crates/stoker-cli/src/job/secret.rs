@@ -39,7 +39,13 @@ impl Secrets {
     /// Takes the Secrets of a file.
     pub(crate) fn new(documents: &Documents) -> Result<Self, Failure> {
         let mut values = BTreeMap::new();
-        for secret in &documents.secrets {
+        let own = documents.namespace();
+        let is_near = |secret: &&Value| {
+            // As in a cluster: a reference reaches no other namespace.
+            let there = secret["metadata"]["namespace"].as_str();
+            there.is_none_or(|there| own.as_deref().unwrap_or("default") == there)
+        };
+        for secret in documents.secrets.iter().filter(is_near) {
             let name = secret["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             for (key, value) in entries(&secret["data"]) {
                 let bytes = BASE64_STANDARD.decode(value.trim()).map_err(|_| {

@@ -36,11 +36,19 @@ pub(super) fn make_directory(directory: &Path) -> Result<(), Error> {
     // A volume of Kubernetes belongs to root and is writable by our group: that is not a stranger.
     let ours = found.uid() == uid || found.uid() == 0;
     let open_to_all = found.mode() & 0o002 != 0;
-    if found.is_dir() && ours && !open_to_all {
+    if found.is_dir() && ours && !open_to_all && keeps_its_entries(directory, uid) {
         Ok(())
     } else {
         Err(Error::NotOurs { path: directory.to_owned() })
     }
+}
+
+/// Whether nobody else could swap the directory for another: who may write its parent could, unless
+/// the parent is one like `/tmp`, where everyone keeps what is theirs.
+fn keeps_its_entries(directory: &Path, uid: u32) -> bool {
+    let Some(Ok(parent)) = directory.parent().map(fs::metadata) else { return false };
+    let ours = parent.uid() == uid || parent.uid() == 0;
+    ours && (parent.mode() & 0o002 == 0 || parent.mode() & 0o1000 != 0)
 }
 
 /// Brings the store into a state that git can use: made if absent, emptied if it is another's.

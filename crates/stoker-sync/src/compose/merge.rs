@@ -113,7 +113,9 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
             return out.refuse(self.node.path.join(b"?"), fault);
         }
         let path = self.node.path.join(name);
-        if self.is_excluded(mapping, &path, item) || is_kept(&path, out) {
+        // The gateway's cache is excluded by rule and told all the same: it should not be in git.
+        let is_cache = matches!(name::keeper(&path), Some(Keeper::RuntimeCache));
+        if !is_cache && self.is_excluded(mapping, &path, item) || is_kept(&path, out) {
             return;
         }
         if let Err(fault) = name::check_destination(&path, self.task.volume.longest_path) {

@@ -1,6 +1,6 @@
 //! How much a run may delete unasked (A13).
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use crate::path::RelPath;
@@ -80,11 +80,41 @@ impl Count {
 impl fmt::Display for MassDeletion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { destination, deleted, total } = self;
+        if destination.is_root() {
+            return write!(f, "this would delete {deleted} of {total} managed files");
+        }
         write!(f, "this would delete {deleted} of {total} files in {destination:?}")
     }
 }
 
-/// Returns whether a deleted file only moved: its blob is written elsewhere by the same run.
-pub(super) fn is_moved(blob: ObjectId, added: &HashSet<ObjectId>) -> bool {
-    added.contains(&blob)
+/// Blobs that are written at places where they were not: a deleted file with such a blob only moved.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals(HashMap<ObjectId, u64>);
+
+impl Arrivals {
+    /// Counts a file that is new at its place.
+    pub(super) fn add(&mut self, blob: ObjectId) {
+        *self.0.entry(blob).or_default() += 1;
+    }
+
+    /// Takes one arrival of this blob. Each excuses one deletion, because files often share a blob:
+    /// one empty file that comes must not excuse a hundred that go.
+    pub(super) fn take(&mut self, blob: ObjectId) -> bool {
+        let left = self.0.get_mut(&blob).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_arrival_excuses_one_deletion() {
+        let (mut arrivals, blob) = (Arrivals::default(), ObjectId([7; 20]));
+        arrivals.add(blob);
+        assert!(arrivals.take(blob));
+        assert!(!arrivals.take(blob));
+        assert!(!arrivals.take(ObjectId([8; 20])));
+    }
 }

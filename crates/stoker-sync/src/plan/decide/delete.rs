@@ -1,11 +1,11 @@
 //! What goes, and whether so much may go unasked.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use super::{Deciding, Decision, Facts, all_paths};
 use crate::path::{self, RelPath};
 use crate::plan::draft::DirDraft;
-use crate::plan::limit::{self, Census};
+use crate::plan::limit::{Arrivals, Census};
 use crate::plan::{Action, DriftKind, Drifted, Error};
 use crate::request::DriftPolicy;
 use crate::warning::Code;
@@ -32,10 +32,10 @@ impl Deciding<'_> {
             census.add(&mapping.destination, mapping.files);
         }
         let candidates = drafts.iter().flat_map(|draft| &draft.candidates);
-        let added: HashSet<_> =
-            candidates.filter(|file| file.record.is_none()).map(|file| file.blob).collect();
+        let mut added = Arrivals::default();
+        candidates.filter(|file| file.record.is_none()).for_each(|file| added.add(file.blob));
         for record in drafts.iter().flat_map(|draft| &draft.dropped) {
-            if !limit::is_moved(record.blob, &added) {
+            if !added.take(record.blob) {
                 let mapping = self.by.last.mappings.get(usize::from(record.mapping));
                 census.delete(mapping.map_or(&nowhere, |mapping| &mapping.destination));
             }
