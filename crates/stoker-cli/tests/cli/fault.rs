@@ -73,15 +73,19 @@ fn a_failed_sync_of_the_volume_is_never_called_synced() {
         return;
     }
     update.sync(&world, "old");
-    for call in ["syncfs", "fsync", "fdatasync"] {
-        let point = Point { call: call.to_owned(), number: 1 };
-        let mut words = update.words(&world, "new");
+    let is_ours = |line: &str| line.contains("/data");
+    let mut points = learn(&world, update.words(&world, "new"), is_ours);
+    points.retain(|point| ["fsync", "fdatasync", "syncfs"].contains(&point.call.as_str()));
+    assert!(points.len() >= 3, "new files, journal and manifest are made durable: {points:?}");
+    for (point, target) in points.iter().zip(["old", "new"].into_iter().cycle()) {
+        let mut words = update.words(&world, target);
         words.extend(["-o".into(), "json".into()]);
-        let run = strike(&world, words, &point, "error=EIO").exits(1);
-        assert_eq!(run.json()["status"], "failed", "{call}");
+        let run = strike(&world, words, point, "error=EIO").exits(1);
+        assert_eq!(run.json()["status"], "failed", "{point:?}");
         let reason = run.json()["error"]["message"].as_str().unwrap().to_owned();
-        assert!(reason.contains("Input/output error"), "{call}: {reason}");
-        update.sync(&world, "old");
+        assert!(reason.contains("Input/output error"), "{point:?}: {reason}");
+        update.is_old_or_new(&world, &format!("EIO at {point:?}"));
+        update.sync(&world, target);
     }
 }
 
