@@ -8,5 +8,8 @@ mod document;
 mod fault;
 mod follow;
 mod front;
+mod gateway;
+mod leak;
 mod refusal;
+mod trace;
 mod world;

@@ -1,0 +1,113 @@
+//! A gateway that scans, refuses, is away or is locked (promise G1).
+
+use std::time::Duration;
+
+use stoker_testkit::gateway::{Fault, Gateway, Half, Options, State, Ugly};
+use stoker_testkit::git::{Edit, Repo, Tree};
+use stoker_testkit::tree;
+
+use crate::refusal::refused;
+use crate::world::{Run, World, plant};
+
+/// A gateway with its key in a file, and a world that is synced with it once.
+struct Line {
+    world: World,
+    repo: Repo,
+    gateway: Gateway,
+}
+
+impl Line {
+    fn new() -> Self {
+        let (world, repo) = (World::new(), plant());
+        let gateway = Gateway::start(Options::over(world.data()).token("sync:right")).unwrap();
+        world.file("key", "sync:right\n");
+        Self { world, repo, gateway }
+    }
+
+    fn sync(&self) -> Run {
+        let (url, key) = (self.gateway.url(), self.world.path("key"));
+        let key = key.to_str().unwrap();
+        let more =
+            ["-o", "json", "--gateway", &url, "--api-key-file", key, "--gateway-timeout", "2s"];
+        self.world.sync(&self.repo.url(), &more)
+    }
+
+    fn change(&self) {
+        self.repo.commit(Edit::put(Tree::new().file("projects/oven/new.json", "{}"))).unwrap();
+    }
+}
+
+// G1
+#[test]
+fn a_gateway_scans_and_a_run_is_synced_only_then() {
+    let line = Line::new();
+    let result = line.sync().exits(0).json();
+    assert_eq!(result["scan"]["projects"], "done", "{result:#}");
+    assert_eq!(result["scan"]["config"], "skipped");
+    assert_eq!(line.gateway.loaded().projects, ["line", "oven"]);
+    line.gateway.fail(Fault::new(Ugly::Status(500)).on("/data/api/v1/scan").post());
+    line.change();
+    let run = line.sync().exits(1);
+    assert_eq!(run.json()["status"], "failed");
+    line.gateway.heal();
+    let result = line.sync().exits(0).json();
+    assert_eq!(result["scan"]["projects"], "done", "what was owed is done: {result:#}");
+}
+
+// G1
+#[test]
+fn a_gateway_that_refuses_the_key_gets_no_file() {
+    let line = Line::new();
+    line.world.file("key", "sync:wrong");
+    refused(line.sync(), 1, "GatewayUnauthorized", &["401"]);
+    assert_eq!(line.world.live(), tree::Tree::default());
+    line.world.file("key", "no colon");
+    let run = line.sync().exits(1);
+    assert!(!run.stdout.contains("no colon"), "{run:?}");
+    line.world.file("key", "sync:right");
+    line.gateway.fail(Fault::new(Ugly::Status(403)).on("/data/api/v1"));
+    refused(line.sync(), 1, "GatewayForbidden", &["403"]);
+    assert_eq!(line.world.live(), tree::Tree::default());
+}
+
+// G1
+#[test]
+fn a_gateway_that_is_away_gets_its_files_and_is_owed_a_scan() {
+    let line = Line::new();
+    line.sync().exits(0);
+    line.change();
+    line.gateway.set(State::Down);
+    let run = line.sync();
+    let result = run.json();
+    refused(run, 1, "GatewayConnectionRefused", &[&line.gateway.url()]);
+    assert_eq!(result["scan"]["projects"], "owed");
+    assert!(line.world.live().get("projects/oven/new.json").is_some());
+    line.gateway.set(State::Running);
+    let scans = line.gateway.scans().len();
+    let result = line.sync().exits(0).json();
+    assert_eq!(result["scan"]["projects"], "done", "{result:#}");
+    assert!(line.gateway.scans().len() > scans);
+}
+
+#[test]
+fn a_lock_that_another_holds_stops_the_run_before_any_file() {
+    let line = Line::new();
+    line.gateway.hold_lock(Half::Projects, Duration::from_mins(1));
+    let run = line.sync();
+    refused(run, 1, "ScanLockHeld", &[]);
+    assert_eq!(line.world.live(), tree::Tree::default());
+    crate::crash::nothing_is_left(&line.world);
+}
+
+#[test]
+fn a_gateway_by_a_wrong_url_or_without_a_key() {
+    let line = Line::new();
+    let more = ["-o", "json", "--gateway", "http://localhost:1"];
+    refused(line.world.sync(&line.repo.url(), &more), 2, "Usage", &["API key"]);
+    let data = line.world.data();
+    let words = ["dev", ".", "--once", "--map", "tmp:projects", "--data", data.to_str().unwrap()];
+    refused(line.world.stoker(words.into_iter().chain(more)), 2, "Usage", &["API key"]);
+    let key = line.world.path("key");
+    let more = ["-o", "json", "--gateway", "localhost", "--api-key-file", key.to_str().unwrap()];
+    refused(line.world.sync(&line.repo.url(), &more), 2, "Usage", &["--gateway"]);
+}

@@ -1,0 +1,138 @@
+//! Runs under strace: which calls a run makes, and what it does when one of them is its last, or fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use stoker_testkit::process::find_program;
+use stoker_testkit::skip;
+
+use crate::world::{Run, STOKER, World, is_long};
+
+/// Calls that change a disk; what a program does not use costs nothing here.
+pub(crate) const CHANGING: &str = "openat,openat2,mkdir,mkdirat,write,pwrite64,writev,copy_file_range,\
+                        sendfile,ftruncate,fallocate,fchmod,fchmodat,chmod,fsync,fdatasync,syncfs,\
+                        sync_file_range,rename,renameat,renameat2,link,linkat,symlinkat,unlink,\
+                        unlinkat,rmdir,utimensat,flock";
+
+/// Killed by SIGKILL, as a shell would say it.
+pub(crate) const KILLED: i32 = 137;
+
+/// One call to strike at: the n-th of its name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Point {
+    pub(crate) call: String,
+    pub(crate) number: usize,
+}
+
+/// The changing calls of a traced run, in order; `concerns` chooses by the traced line.
+pub(crate) fn points(trace: &Path, concerns: impl Fn(&str) -> bool) -> Vec<Point> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut points = Vec::new();
+    for line in fs::read_to_string(trace).unwrap().lines() {
+        let Some((call, _)) = line.split_once('(') else { continue };
+        if !CHANGING.split(',').any(|known| known == call) {
+            continue;
+        }
+        let count = counts.entry(call.to_owned()).or_default();
+        *count += 1;
+        if concerns(line) {
+            points.push(Point { call: call.to_owned(), number: *count });
+        }
+    }
+    points
+}
+
+/// All of them, or of each call the first, the last and some between.
+pub(crate) fn sample(points: &[Point], most_per_call: usize) -> Vec<Point> {
+    if is_long() {
+        return points.to_vec();
+    }
+    let calls: BTreeSet<&String> = points.iter().map(|point| &point.call).collect();
+    let choose = |call: &String| {
+        let all: Vec<&Point> = points.iter().filter(|point| &point.call == call).collect();
+        let steps = all.len().min(most_per_call);
+        let at = move |step: usize| (step * (all.len() - 1)).checked_div(steps - 1).unwrap_or(0);
+        let chosen: BTreeSet<usize> = (0..steps).map(at).collect();
+        let all: Vec<&Point> = points.iter().filter(|point| &point.call == call).collect();
+        chosen.into_iter().map(|index| all[index].clone()).collect::<Vec<_>>()
+    };
+    calls.into_iter().flat_map(choose).collect()
+}
+
+/// Runs the program under strace: its first thread is the one that touches disks.
+pub(crate) fn traced(world: &World, options: &[&str], words: Vec<OsString>) -> Run {
+    let mut all: Vec<OsString> = vec!["-qq".into()];
+    all.extend(options.iter().map(OsString::from));
+    all.push(STOKER.into());
+    all.extend(words);
+    Run::ended(world.command("strace", all))
+}
+
+/// Which changing calls a run makes. The run happens.
+pub(crate) fn learn(
+    world: &World,
+    words: Vec<OsString>,
+    concerns: impl Fn(&str) -> bool,
+) -> Vec<Point> {
+    let trace = world.path("trace");
+    let options = ["-y", "-o", trace.to_str().unwrap(), "-e", &format!("trace={CHANGING}")];
+    traced(world, &options, words).exits(0);
+    points(&trace, concerns)
+}
+
+/// Runs until a point, and strikes there.
+pub(crate) fn strike(world: &World, words: Vec<OsString>, point: &Point, how: &str) -> Run {
+    let Point { call, number } = point;
+    let (trace, inject) = (format!("trace={call}"), format!("inject={call}:{how}:when={number}"));
+    traced(world, &["-o", "/dev/null", "-e", &trace, "-e", &inject], words)
+}
+
+/// Whether processes can be traced here at all.
+pub(crate) fn can_trace(world: &World) -> bool {
+    let works = find_program("strace".as_ref()).is_ok()
+        && Run::ended(world.command("strace", ["-qq", "-o", "/dev/null", "true"])).code == 0;
+    if !works {
+        skip::record("strace can't trace here");
+    }
+    works
+}
+
+/// A `git` first on the path that runs the real one under strace.
+fn traced_git(world: &World, options: &str) -> String {
+    let git = find_program("git".as_ref()).unwrap();
+    let strace = find_program("strace".as_ref()).unwrap();
+    let bin = world.path("bin");
+    fs::create_dir_all(&bin).unwrap();
+    let (strace, git) = (strace.display(), git.display());
+    let script = format!("#!/bin/sh\nexec {strace} -qq -f {options} {git} \"$@\"\n");
+    fs::write(bin.join("git"), script).unwrap();
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{}:{}", bin.display(), std::env::var("PATH").unwrap())
+}
+
+/// Runs the program with a git that is traced so.
+pub(crate) fn with_traced_git(world: &World, options: &str, words: Vec<OsString>) -> Run {
+    let mut command = world.command(STOKER, words);
+    command.env("PATH", traced_git(world, options));
+    Run::ended(command)
+}
+
+/// The processes of this world that run a program of this name.
+pub(crate) fn processes(world: &World, program: &str) -> Vec<rustix::process::Pid> {
+    let root = world.root().to_str().unwrap().as_bytes();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(number) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
+        let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
+        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        // The kernel keeps 15 bytes of a name.
+        let is_it = name.trim_end() == &program[..program.len().min(15)];
+        if is_it && environ.windows(root.len()).any(|window| window == root) {
+            found.extend(rustix::process::Pid::from_raw(number));
+        }
+    }
+    found
+}
