@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use stoker_bench::program::{Program, run, run_all};
 use stoker_bench::place;
+use stoker_bench::program::{Program, run, run_all};
 
 use crate::World;
 use crate::plant::Plant;

@@ -17,7 +17,8 @@ const MIB: f64 = 1024.0 * 1024.0;
 
 /// Measures it.
 pub(crate) fn measure(world: &World, plant: &Plant) -> anyhow::Result<Vec<Finding>> {
-    let first = Bar::ratio("P12", format!("bytes written by a first sync of {FILES}, to content"), 1.1);
+    let first =
+        Bar::ratio("P12", format!("bytes written by a first sync of {FILES}, to content"), 1.1);
     let later = Bar {
         id: "P12",
         claim: format!("bytes written by 1 change of {FILES}, beyond the changed ones"),
