@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use tempfile::TempDir;
 
 const TMPFS: &str = "/dev/shm";
-const TMPFS_MAGIC: i64 = 0x0102_1994;
+const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
 const TEMPORARY: &str = "TMPDIR";
 
 /// A directory for one run, gone with the value.
@@ -66,5 +66,5 @@ pub fn clear(path: &Path) -> anyhow::Result<()> {
 }
 
 fn is_tmpfs(path: &Path) -> bool {
-    rustix::fs::statfs(path).is_ok_and(|found| i64::from(found.f_type) == TMPFS_MAGIC)
+    rustix::fs::statfs(path).is_ok_and(|found| found.f_type == TMPFS_MAGIC)
 }

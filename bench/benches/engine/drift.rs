@@ -11,10 +11,9 @@ use crate::world::FILES;
 
 /// Measures it.
 pub(crate) fn measure(world: &World, plant: &Plant) -> anyhow::Result<Vec<Finding>> {
-    let site = Site::new(world, plant, "drift");
+    let site = Site::new(world, plant, "whole");
     let checkout = Checkout::new(world, plant);
-    site.clear()?;
-    site.first()?;
+    site.prepare()?;
     checkout.prepare()?;
     // Git trusts a file only if it is older than its index: the first status puts that right.
     checkout.status()?;

@@ -17,8 +17,8 @@ const TURNS_EACH: usize = 5;
 
 /// Measures it.
 pub(crate) fn measure(world: &World, plant: &Plant) -> anyhow::Result<Vec<Finding>> {
-    let site = Site::new(world, plant, "noop");
-    site.first()?;
+    let site = Site::new(world, plant, "whole");
+    site.prepare()?;
     let ours = |_| site.unchanged(&["--no-drift"]).map(|run| run.whole);
     let reference = |_| Ok(run(&mut question(world, plant))?.took);
     let series = alternate(world.turns * TURNS_EACH, ours, reference)?.durations();

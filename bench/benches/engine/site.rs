@@ -44,7 +44,7 @@ struct Durations {
 }
 
 impl<'a> Site<'a> {
-    /// Names a site that is still empty.
+    /// Names a site; one of the same name and plant is the same site.
     pub(crate) fn new(world: &'a World, plant: &'a Plant, name: &str) -> Self {
         let data = world.place.join(&format!("{name}-data"));
         let store = world.place.join(&format!("{name}-store"));
@@ -78,6 +78,11 @@ impl<'a> Site<'a> {
         let run = self.sync(&["--create"])?;
         ensure!(run.outcome.files_added > 0, "nothing was added: {run:?}");
         Ok(run)
+    }
+
+    /// Brings the site to what is published, whatever it was at before.
+    pub(crate) fn prepare(&self) -> anyhow::Result<()> {
+        self.sync(&["--create"]).map(drop)
     }
 
     /// Syncs to a commit that changes so many files.
