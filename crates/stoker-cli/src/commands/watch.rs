@@ -77,7 +77,9 @@ impl Memory {
     fn take(&mut self, outcome: &Outcome, job: &Job, context: &Context) {
         let is_failed = outcome.status == Status::Failed;
         self.failures = if is_failed { self.failures + 1 } else { 0 };
-        if !is_failed && job.target.look != Look::Touched {
+        // A run that applied another commit looked only at what it touched.
+        let is_same_commit = outcome.previous_commit == outcome.commit;
+        if !is_failed && is_same_commit && job.target.look != Look::Touched {
             self.drift_checked = Some(Instant::now());
         }
         let error = outcome.error.as_ref().map(|failure| failure.message.clone());
