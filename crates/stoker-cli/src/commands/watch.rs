@@ -85,7 +85,9 @@ impl Memory {
         let error = outcome.error.as_ref().map(|failure| failure.message.clone());
         let said = Some((outcome.status, error));
         let is_news = outcome.status == Status::Synced || self.told != said;
-        if is_news && !context.interruption.cancel.is_cancelled() {
+        // What was finished is told, though a signal came; that the signal broke off a run is no news.
+        let is_broken_off = is_failed && context.interruption.cancel.is_cancelled();
+        if is_news && !is_broken_off {
             context.console.outcome(outcome);
         }
         self.told = said;
