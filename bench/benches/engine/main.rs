@@ -14,8 +14,8 @@ mod world;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use stoker_bench::place;
 use stoker_bench::suite::Flags;
-use stoker_bench::{place, suite};
 
 use world::World;
 
