@@ -16,7 +16,7 @@ pub struct Flags {
     pub quick: bool,
     /// Only bars whose number contains this, such as P6
     pub only: Option<String>,
-    /// Where the results go [default: bench/<suite>.json below the target directory]
+    /// Where the results go [default: bench/SUITE.json below the target directory]
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Fail when a bar does not hold
