@@ -175,3 +175,12 @@ fn templates_patches_and_excludes_of_a_profile_are_applied() {
     assert_eq!(live.text("projects/t/big.json"), "{\"port\": 8088, \"keep\":   1.50}\n");
     assert_eq!(live.get("projects/t/skip.txt"), None);
 }
+
+#[test]
+fn a_paused_gateway_sync_changes_nothing_and_says_so() {
+    let (world, repo) = (World::new(), plant());
+    let yaml = gateway_sync(&repo.url(), &format!("  paused: true\n{PROJECTS}"));
+    let run = run(&world, &yaml, &["-o", "json"]).exits(0);
+    assert_eq!(run.json()["warnings"][0]["code"], "Paused");
+    assert_eq!(world.live().iter().count(), 0);
+}

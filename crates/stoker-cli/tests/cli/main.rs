@@ -11,5 +11,6 @@ mod front;
 mod gateway;
 mod leak;
 mod refusal;
+mod told;
 mod trace;
 mod world;

@@ -1,0 +1,67 @@
+//! What is stopped, shown or told though nobody asked for it.
+
+use std::ffi::OsString;
+use std::fs;
+
+use stoker_testkit::gateway::{Gateway, Half, Options, State};
+use stoker_testkit::git::{Repo, Tree};
+
+use crate::world::{World, plant};
+
+/// A hundred files that are all one blob.
+fn hundred() -> Tree {
+    (0..100).fold(Tree::new(), |tree, n| tree.file(format!("projects/a/f{n}"), ""))
+}
+
+#[test]
+fn one_empty_file_that_comes_does_not_excuse_a_hundred_that_go() {
+    let world = World::new();
+    let (repo, _) = Repo::with(hundred()).unwrap();
+    world.sync(&repo.url(), &[]).exits(0);
+    repo.rewrite("main", Tree::new().file("projects/a/one", "")).unwrap();
+    let run = world.sync(&repo.url(), &["-o", "json"]).exits(1);
+    assert_eq!(run.json()["error"]["reason"], "DeletionBlocked");
+    assert!(world.live().get("projects/a/f99").is_some());
+}
+
+#[test]
+fn a_plan_shows_the_deletion_that_a_sync_would_refuse() {
+    let world = World::new();
+    let (repo, _) = Repo::with(hundred()).unwrap();
+    world.sync(&repo.url(), &[]).exits(0);
+    repo.rewrite("main", Tree::new().file("projects/b", "other")).unwrap();
+    let mut words = world.sync_words(&repo.url(), &["-o", "json"]);
+    words[0] = OsString::from("plan");
+    let plan = world.stoker(words).exits(0).json();
+    assert_eq!(plan["filesDeleted"], 100);
+    assert_eq!(plan["warnings"][0]["code"], "DeletionBlocked");
+}
+
+#[test]
+fn the_cache_of_a_gateway_in_git_is_told() {
+    let world = World::new();
+    let tree = Tree::new().file("projects/.resources/c", "x").file("projects/a", "y");
+    let (repo, _) = Repo::with(tree).unwrap();
+    let run = world.sync(&repo.url(), &["-o", "json"]).exits(0).json();
+    assert_eq!(run["warnings"][0]["code"], "RuntimeFilesInGit");
+    assert_eq!(run["filesAdded"], 1);
+}
+
+#[test]
+fn a_scan_stays_owed_when_the_record_of_it_is_lost() {
+    let (world, repo) = (World::new(), plant());
+    let gateway = Gateway::start(Options::over(world.data()).token("n:s")).unwrap();
+    let (key, url) = (world.file("key", "n:s"), gateway.url());
+    let more = ["--gateway", url.as_str(), "--api-key-file", key.to_str().unwrap(), "-o", "json"];
+    gateway.set(State::Down);
+    world.sync(&repo.url(), &more).exits(1);
+    for entry in fs::read_dir(world.data().join(".stoker")).unwrap().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("manifest") {
+            fs::write(entry.path(), "noise").unwrap();
+        }
+    }
+    gateway.set(State::Running);
+    let run = world.sync(&repo.url(), &more).exits(0).json();
+    assert_eq!(run["scan"]["projects"], "done");
+    assert!(gateway.scans().iter().any(|scan| scan.half == Half::Projects));
+}
