@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use stoker_api::gatewaysync::DesignerSessionPolicy;
 use stoker_ignition::{Approach, Gateway, Policy, Run, Scan, ScanOutcome, Verification};
-use stoker_sync::request::{Deletion, DriftPolicy, Look};
+use stoker_sync::request::{Deletion, Look};
 use stoker_sync::source::Source;
 use stoker_sync::{Cancel, Engine, OpenGate, Plan, Report, Request, View, profile, report};
 
@@ -126,15 +126,11 @@ fn request(subject: &Subject<'_>, target: &Target) -> Result<Request, Failure> {
         Failure::world("ProfilesInvalid", &error)
             .hint("mend the profile; a variable that it misses can be given with --var K=V")
     })?;
-    request.deletion = target.deletion;
+    request.deletion = target.deletion.unwrap_or(request.deletion);
     request.look = target.look;
     request.scan = match target.gateway {
         Some(_) => stoker_sync::request::Scan::Owed,
         None => stoker_sync::request::Scan::None,
-    };
-    request.drift = match target.profile.drift_policy {
-        stoker_api::gatewaysync::DriftPolicy::Repair => DriftPolicy::Repair,
-        stoker_api::gatewaysync::DriftPolicy::Report => DriftPolicy::Report,
     };
     Ok(request)
 }

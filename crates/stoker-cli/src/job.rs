@@ -57,8 +57,8 @@ pub(crate) struct Target {
     pub(crate) values: Context,
     /// The data directory.
     pub(crate) data: Options,
-    /// Whether mass deletion was allowed on the command line.
-    pub(crate) deletion: Deletion,
+    /// What the command line says about mass deletion; else the profile's word counts.
+    pub(crate) deletion: Option<Deletion>,
     /// How far to look for drift.
     pub(crate) look: Look,
     /// Whom to tell.
@@ -111,10 +111,7 @@ impl Target {
             vars: chosen.profile.vars.clone(),
             ..Context::default()
         };
-        let deletion = match (arguments.allow_mass_delete, chosen.profile.max_delete_percent) {
-            (true, _) => Deletion::Unlimited,
-            (false, percent) => Deletion::Percent(percent.unwrap_or(50)),
-        };
+        let deletion = arguments.allow_mass_delete.then_some(Deletion::Unlimited);
         let look = match (arguments.verify, arguments.no_drift) {
             (true, _) => Look::Content,
             (false, true) => Look::Touched,

@@ -82,7 +82,7 @@ pub fn request(profile: &Profile, values: Values, commit: &str) -> Result<Reques
     let mut request = Request::new(commit, mappings);
     request.excludes = excludes;
     request.values = values;
-    request.deletion = Deletion::Percent(profile.max_delete_percent.unwrap_or(50));
+    request.deletion = profile.max_delete_percent.map_or(request.deletion, Deletion::Percent);
     request.drift = match profile.drift_policy {
         gatewaysync::DriftPolicy::Repair => DriftPolicy::Repair,
         gatewaysync::DriftPolicy::Report => DriftPolicy::Report,

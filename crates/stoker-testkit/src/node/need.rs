@@ -1,10 +1,10 @@
 //! What a machine must have for a node: root, a few programs, a few features of the kernel.
 
-use std::env;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::CNI_PLUGINS;
+use crate::process::find_program;
 
 /// Programs that come with the distribution, and Debian's package of each.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -24,7 +24,7 @@ pub(super) fn unmet() -> Option<String> {
     if !rustix::process::getuid().is_root() {
         return Some("a node needs root".to_owned());
     }
-    let missing = PROGRAMS.iter().find(|(program, _)| !on_path(program));
+    let missing = PROGRAMS.iter().find(|(program, _)| find_program(program.as_ref()).is_err());
     if let Some((program, package)) = missing {
         return Some(format!("a node needs {program} (Debian package {package})"));
     }
@@ -39,11 +39,6 @@ pub(super) fn unmet() -> Option<String> {
     ];
     let unmet = probes.iter().find(|(command, _)| !works_inside(command));
     unmet.map(|(_, feature)| format!("a node needs {feature}"))
-}
-
-fn on_path(program: &str) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
 fn works_inside(command: &[&str]) -> bool {
