@@ -12,7 +12,7 @@ use stoker_api::gatewaysync::DesignerSessionPolicy;
 use stoker_ignition::{Approach, Gateway, Policy, Run, Scan, ScanOutcome, Verification};
 use stoker_sync::request::{Deletion, Look};
 use stoker_sync::source::Source;
-use stoker_sync::{Cancel, Engine, OpenGate, Plan, Report, Request, View, profile, report};
+use stoker_sync::{Cancel, Engine, OpenGate, Plan, Report, Request, View, plan, profile, report};
 
 pub(crate) use cause::git;
 pub(crate) use outcome::{Name, Outcome, Planned, Status, Warned};
@@ -47,30 +47,35 @@ pub(crate) fn plan(
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
     let mut request = request(subject, setting.target)?;
-    let view = View::open(&setting.target.data.data)
+    let mut view = View::open(&setting.target.data.data)
         .map_err(|error| cause::open(&error, setting.target))?;
     look_briefly(&view, &mut request, outcome);
     setting.progress.phase("comparing".to_owned());
-    let plan = preview(&view, subject, (request, setting), outcome)?;
+    let plan = preview(
+        |source, request| view.plan(source, request, setting.cancel),
+        subject,
+        (request, setting),
+        outcome,
+    )?;
     outcome.planned(&plan, Status::Planned);
     Ok(())
 }
 
 /// A plan that is only shown: a deletion that would stop a sync is shown, too, and told.
 fn preview(
-    view: &View,
+    mut plan: impl FnMut(&mut dyn Source, &Request) -> Result<Plan, plan::Error>,
     subject: &mut Subject<'_>,
     (mut request, setting): (Request, Setting<'_>),
     outcome: &mut Outcome,
 ) -> Result<Plan, Failure> {
-    let mut plan = view.plan(subject.source, &request, setting.cancel);
-    if let Err(stoker_sync::plan::Error::MassDeletion(blocked)) = &plan {
+    let mut planned = plan(subject.source, &request);
+    if let Err(plan::Error::MassDeletion(blocked)) = &planned {
         let remedy = "a sync would stop here; --allow-mass-delete lifts that";
         outcome.warn("DeletionBlocked", &format!("{blocked}: {remedy}"));
         request.deletion = Deletion::Unlimited;
-        plan = view.plan(subject.source, &request, setting.cancel);
+        planned = plan(subject.source, &request);
     }
-    plan.map_err(|error| cause::plan(&error, setting.target))
+    planned.map_err(|error| cause::plan(&error, setting.target))
 }
 
 /// A run that brings another commit looks only at what it touches, so that its cost follows the
@@ -101,7 +106,12 @@ pub(crate) fn sync(
     look_briefly(engine.view(), &mut request, outcome);
     progress.phase("comparing".to_owned());
     if target.profile.dry_run {
-        let plan = preview(engine.view(), subject, (request, setting), outcome)?;
+        let plan = preview(
+            |source, request| engine.plan(source, request, cancel),
+            subject,
+            (request, setting),
+            outcome,
+        )?;
         outcome.planned(&plan, Status::DryRun);
         return Ok(());
     }

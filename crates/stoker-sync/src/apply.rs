@@ -106,13 +106,11 @@ pub(crate) struct Application<'a> {
     pub(crate) patches: &'a [DirPatch],
     /// The commit of the last complete sync.
     pub(crate) last_commit: &'a str,
-    /// The packed segment, prepared on disk.
-    pub(crate) packed: Vec<u8>,
 }
 
 impl Application<'_> {
-    /// Applies, and returns the segment as it is on disk now, with the paths that failed.
-    pub(crate) fn run(mut self, gate: &mut dyn Gate) -> Result<(Vec<u8>, Vec<DiskError>), Error> {
+    /// Applies, and returns the paths that failed.
+    pub(crate) fn run(self, gate: &mut dyn Gate) -> Result<Vec<DiskError>, Error> {
         let record = |source| Error::Record { source };
         gate.open().map_err(|source| Error::Gate { source })?;
         if !self.lock.is_held(self.state) {
@@ -131,10 +129,10 @@ impl Application<'_> {
         let failed = stepper.finish().map_err(record)?;
         if !failed.is_empty() {
             let amended = Amended { header: self.header, patches: self.patches, failed: &failed };
-            self.packed = amended.write(self.state, self.last_commit).map_err(record)?;
+            amended.write(self.state, self.last_commit).map_err(record)?;
         }
         commit(self.root, self.state, self.header.generation).map_err(record)?;
-        Ok((self.packed, failed))
+        Ok(failed)
     }
 }
 

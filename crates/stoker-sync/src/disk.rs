@@ -14,6 +14,7 @@ mod stat;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
@@ -73,6 +74,18 @@ impl DiskError {
     pub(crate) fn is_absence(&self) -> bool {
         self.is(Errno::NOENT) || self.is(Errno::NOTDIR)
     }
+}
+
+/// Reads a part of an open file.
+pub(crate) fn read_at(file: &File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    file.read_exact_at(&mut bytes, offset)?;
+    Ok(bytes)
+}
+
+/// Returns the size of an open file.
+pub(crate) fn size(file: &File) -> io::Result<u64> {
+    file.metadata().map(|found| found.len())
 }
 
 /// Makes the data directory and those above it, if they are missing.
@@ -234,13 +247,18 @@ impl Dir {
         Ok(dir)
     }
 
+    /// Makes a directory that is most likely not there, and opens it.
+    pub(crate) fn make_or_open_dir(&self, name: &[u8], mode: u32) -> Result<Self> {
+        match self.make_dir(name, mode) {
+            Err(error) if error.is(Errno::EXIST) => self.open(name),
+            done => done,
+        }
+    }
+
     /// Opens a directory, and makes it where there is none.
     pub(crate) fn open_or_make_dir(&self, name: &[u8], mode: u32) -> Result<Self> {
         match self.open(name) {
-            Err(error) if error.is(Errno::NOENT) => match self.make_dir(name, mode) {
-                Err(error) if error.is(Errno::EXIST) => self.open(name),
-                done => done,
-            },
+            Err(error) if error.is(Errno::NOENT) => self.make_or_open_dir(name, mode),
             opened => opened,
         }
     }

@@ -1,18 +1,23 @@
 //! What differs on disk from what the last sync left there.
 //!
-//! Every known file is looked at (size, time, inode, mode; by content on request), every owned
-//! directory is listed for files that nobody knows. Finds only; what to do is for `plan.rs`, which
+//! Every known file is looked at (size, time, inode, mode; by content on request). Every owned
+//! directory is listed for files that nobody knows, unless its own look says that no entry has come
+//! or gone since we made it. Finds only; what to do is for `plan.rs`, which
 //! also knows what the gateway rewrites by itself in `resource.json`.
+
+mod site;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::thread;
 
+use site::Site;
+
 use crate::cancel::{Cancel, Cancelled};
 use crate::disk::{Dir, DiskError, Entry, Look as Seen, Nature};
 use crate::hash::BlobHash;
 use crate::manifest::record::FileRecord;
-use crate::manifest::{DirRecord, Manifest};
+use crate::manifest::{DirRecord, Manifest, Stretch};
 use crate::own::Ownership;
 use crate::path::RelPath;
 use crate::request::Look;
@@ -66,56 +71,79 @@ impl Findings {
 impl Inspection<'_> {
     /// Looks at every known file and into every owned directory.
     pub(crate) fn run(&self) -> Result<Findings, Error> {
-        let mut dirs: BTreeSet<&[u8]> = self.manifest.dirs_within(b"").collect();
-        dirs.extend(self.ownership.pruned_roots());
-        let dirs: Vec<&[u8]> = dirs.into_iter().collect();
-        if self.manifest.header().files < WORTH_A_THREAD {
-            return self.look_at_all(&dirs);
-        }
-        let share = dirs.len().div_ceil(THREADS).max(1);
-        thread::scope(|scope| {
-            let parts = dirs.chunks(share).map(|part| scope.spawn(|| self.look_at_all(part)));
-            let parts: Vec<_> = parts.collect();
-            let mut findings = Findings::default();
-            for part in parts {
+        let is_large = self.manifest.header().files >= WORTH_A_THREAD;
+        let stretches = self.manifest.stretches(if is_large { THREADS } else { 1 });
+        let mut findings = thread::scope(|scope| {
+            let (first, others) = stretches.split_first().expect("there is always one");
+            let others: Vec<_> =
+                others.iter().map(|stretch| scope.spawn(|| self.look_along(*stretch))).collect();
+            let mut findings = self.look_along(*first)?;
+            for part in others {
                 let part = part.join().expect("looking at files does not panic")?;
                 findings.suspects.extend(part.suspects);
                 findings.foreign.extend(part.foreign);
             }
             Ok(findings)
-        })
-    }
-
-    fn look_at_all(&self, dirs: &[&[u8]]) -> Result<Findings, Error> {
-        let mut findings = Findings::default();
-        for path in dirs {
-            self.cancel.check().map_err(Error::Cancelled)?;
-            let record = self.manifest.dir(path).unwrap_or_default();
-            match self.root.open(path) {
-                Ok(dir) => self.look_at(&dir, &record, &mut findings)?,
-                // Gone, or something else in its place: none of its files is as it was.
-                Err(_) => suspect_all(path, &record, &mut findings),
+        })?;
+        for root in self.ownership.pruned_roots() {
+            if self.manifest.key(root).is_none()
+                && let Ok(dir) = self.root.open(root)
+            {
+                self.find_foreign(&dir, &DirRecord::default(), &mut findings)?;
             }
         }
         Ok(findings)
     }
 
-    fn look_at(&self, dir: &Dir, record: &DirRecord, out: &mut Findings) -> Result<(), Error> {
-        for file in &record.files {
-            let seen = dir.look(&file.name).map_err(|source| Error::Look { source })?;
-            if !seen.is_some_and(|seen| self.is_intact(dir, file, &seen)) {
-                out.suspects.insert(dir.path().join(&file.name));
-            }
-        }
-        if self.ownership.prunes_in(dir.path()) {
-            return self.find_foreign(dir, record, out);
-        }
-        Ok(())
+    fn look_along(&self, stretch: Stretch<'_>) -> Result<Findings, Error> {
+        let mut findings = Findings::default();
+        let mut site = Site::new(self.root);
+        self.manifest.walk(stretch, |path, record| {
+            self.cancel.check().map_err(Error::Cancelled)?;
+            self.look_at(&mut site, (path, &record), &mut findings)
+        })?;
+        Ok(findings)
     }
 
-    fn is_intact(&self, dir: &Dir, file: &FileRecord, seen: &Seen) -> bool {
+    /// Looks at a directory from the one above it: most have few files, and to open each would cost
+    /// more than to look at them.
+    fn look_at(
+        &self,
+        site: &mut Site<'_>,
+        (path, record): (&[u8], &DirRecord),
+        out: &mut Findings,
+    ) -> Result<(), Error> {
+        let fail = |source| Error::Look { source };
+        let Some(seen) = site.enter(path).map_err(fail)? else {
+            // Gone, or something else in its place: none of its files is as it was.
+            suspect_all(path, record, out);
+            return Ok(());
+        };
+        for file in &record.files {
+            let seen = site.look(&file.name).map_err(fail)?;
+            if !seen.is_some_and(|seen| self.is_intact(path, file, &seen)) {
+                out.suspects.insert(RelPath::from_clean(path).join(&file.name));
+            }
+        }
+        let is_unchanged = record.seal == Some(seen.seal());
+        if is_unchanged || !self.ownership.prunes_in(path) {
+            return Ok(());
+        }
+        match self.root.open(path) {
+            Ok(dir) => self.find_foreign(&dir, record, out),
+            // Removed while we look: nothing is in it.
+            Err(error) if error.is_absence() => Ok(()),
+            Err(error) => Err(fail(error)),
+        }
+    }
+
+    fn is_intact(&self, path: &[u8], file: &FileRecord, seen: &Seen) -> bool {
         is_as_recorded(file, seen)
-            && (self.look != Look::Content || content_id(dir, &file.name).ok() == Some(file.placed))
+            && (self.look != Look::Content || self.content_of(path, file) == Some(file.placed))
+    }
+
+    fn content_of(&self, path: &[u8], file: &FileRecord) -> Option<ObjectId> {
+        content_id(&self.root.open(path).ok()?, &file.name).ok()
     }
 
     fn find_foreign(&self, dir: &Dir, record: &DirRecord, out: &mut Findings) -> Result<(), Error> {

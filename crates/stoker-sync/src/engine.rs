@@ -114,7 +114,7 @@ impl View {
         let loaded = state.as_ref().map(store::load).transpose().map_err(disk)?;
         let (manifest, notices) = match loaded {
             Some(Loaded::Manifest(manifest)) => (manifest, Vec::new()),
-            Some(Loaded::Corrupt) => (Manifest::lost(), vec![recover::corrupt()]),
+            Some(Loaded::Corrupt { newest }) => (Manifest::lost(newest), vec![recover::corrupt()]),
             Some(Loaded::Absent) | None => (Manifest::absent(), Vec::new()),
         };
         let volume = volume(&root, data).map_err(disk)?;
@@ -123,11 +123,18 @@ impl View {
 
     /// Plans what would bring the data directory to the state of the source. Writes nothing.
     pub fn plan(
-        &self,
+        &mut self,
         source: &mut dyn Source,
         request: &Request,
         cancel: &Cancel,
     ) -> Result<Plan, plan::Error> {
+        let planned = planning::Planning { view: self, request, cancel }.run(source);
+        if !self.manifest.is_damaged() {
+            return planned;
+        }
+        // Whatever came of it was made from answers that mean nothing.
+        self.manifest = Manifest::lost(self.manifest.header().generation);
+        self.notices.push(recover::corrupt());
         planning::Planning { view: self, request, cancel }.run(source)
     }
 
@@ -173,7 +180,7 @@ impl Engine {
 
     /// Plans what would bring the data directory to the state of the source. Writes nothing.
     pub fn plan(
-        &self,
+        &mut self,
         source: &mut dyn Source,
         request: &Request,
         cancel: &Cancel,

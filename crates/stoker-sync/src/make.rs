@@ -5,12 +5,13 @@
 //! nobody made (R51).
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::io::Read;
 use std::ops::ControlFlow;
 
 use crate::hash::BlobHash;
-use crate::manifest::Manifest;
 use crate::manifest::record::{FileRecord, Inputs};
+use crate::manifest::{Manifest, Stretch};
 use crate::manipulate::{self, MOST_BYTES, Manipulation, Recipe, Workshop};
 use crate::name::RESOURCE_MANIFEST;
 use crate::path::RelPath;
@@ -24,14 +25,14 @@ pub(crate) fn stale_dirs(manifest: &Manifest, workshop: &Workshop<'_>) -> HashSe
     if manifest.header().manipulated == 0 {
         return stale;
     }
-    for path in manifest.dirs_within(b"") {
+    let Ok(()) = manifest.walk(Stretch::ALL, |path, record| {
         let dir = RelPath::from_clean(path);
-        let record = manifest.dir(path).unwrap_or_default();
         let mut made = record.files.iter().filter(|file| file.is_manipulated());
         if made.any(|file| !is_fresh(workshop, &dir.join(&file.name), file)) {
             stale.insert(dir);
         }
-    }
+        Ok::<(), Infallible>(())
+    });
     stale
 }
 

@@ -2,54 +2,66 @@
 //!
 //! A manifest is a complete base segment and a few later ones that patch it, each written once and
 //! never changed. One changed file costs one small segment, not a rewrite; a look at one directory
-//! unpacks one directory. The disk side (`store.rs`) decides when segments are merged.
+//! reads a page or two. The disk side (`store.rs`) decides when segments are merged.
 //!
-//! Promise: a manifest that was damaged is noticed by its checks and counts as absent. Then nothing
-//! is deleted but what a managed directory holds, and files are compared by content.
+//! Promise: a manifest that was damaged counts as absent. Then nothing is deleted but what a managed
+//! directory holds, and files are compared by content. Parts are checked when they are read, so the
+//! damage may show late: [`Manifest::is_damaged`] then says that no answer so far may be used.
 
 pub(crate) mod codec;
 pub(crate) mod header;
+mod page;
 pub(crate) mod record;
 pub(crate) mod segment;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use header::Header;
-use record::{DirChange, DirPatch, FileRecord, Key};
-use segment::Segment;
+use record::{DirChange, DirPatch, FileRecord, Key, Seal};
+use segment::{Damaged, Segment};
+pub(crate) use walk::Stretch;
 
 use crate::path::{self, RelPath};
 use crate::report::Halves;
 
 /// The manifest, readable by directory.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Manifest {
     /// Complete first, newest last.
     segments: Vec<Segment>,
     absent: Header,
+    is_damaged: AtomicBool,
 }
 
 /// A directory of the manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct DirRecord {
     pub(crate) key: Key,
+    pub(crate) seal: Option<Seal>,
     /// Sorted by name.
     pub(crate) files: Vec<FileRecord>,
 }
 
 impl Manifest {
+    fn of(segments: Vec<Segment>, absent: Header) -> Self {
+        Self { segments, absent, is_damaged: AtomicBool::new(false) }
+    }
+
     /// Returns the manifest before the first sync.
     pub(crate) fn absent() -> Self {
-        Self { segments: Vec::new(), absent: Header::absent() }
+        Self::of(Vec::new(), Header::absent())
     }
 
     /// Returns the manifest when there was one that can't be read: whatever it said about scans is
-    /// lost, so that both are owed.
-    pub(crate) fn lost() -> Self {
+    /// lost, so that both are owed. What is written next must count more than `newest`.
+    pub(crate) fn lost(newest: u64) -> Self {
         let owed = Halves { projects: true, config: true };
-        Self { segments: Vec::new(), absent: Header { owed, ..Header::absent() } }
+        Self::of(Vec::new(), Header { owed, generation: newest, ..Header::absent() })
     }
 
     /// Puts segments together, oldest first; `None` if they are not one chain.
@@ -57,7 +69,7 @@ impl Manifest {
         let first = segments.first()?;
         let follows = |pair: &[Segment]| pair[1].header.previous == pair[0].header.generation;
         let is_chain = first.header.previous == 0 && segments.windows(2).all(follows);
-        is_chain.then(|| Self { segments, absent: Header::absent() })
+        is_chain.then(|| Self::of(segments, Header::absent()))
     }
 
     /// Returns whether no sync has left a readable record.
@@ -65,19 +77,32 @@ impl Manifest {
         self.segments.is_empty()
     }
 
+    /// Returns whether a part was asked for that can't be read. Answers given so far are worthless.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Relaxed)
+    }
+
+    /// Returns what was read; damage is noted, and nothing is returned in its place.
+    fn sound<T: Default>(&self, read: Result<T, Damaged>) -> T {
+        read.unwrap_or_else(|Damaged| {
+            self.is_damaged.store(true, Ordering::Relaxed);
+            T::default()
+        })
+    }
+
     /// Returns the header of the last sync.
     pub(crate) fn header(&self) -> &Header {
         self.segments.last().map_or(&self.absent, |segment| &segment.header)
     }
 
-    /// Returns the segments with their sizes in bytes, oldest first.
-    pub(crate) fn sizes(&self) -> impl Iterator<Item = usize> {
-        self.segments.iter().map(Segment::size)
+    /// Returns the generations of the segments, oldest first.
+    pub(crate) fn generations(&self) -> impl Iterator<Item = u64> {
+        self.segments.iter().map(|segment| segment.header.generation)
     }
 
-    /// Returns the generation of the first segment; 0 without one.
-    pub(crate) fn first_generation(&self) -> u64 {
-        self.segments.first().map_or(0, |segment| segment.header.generation)
+    /// Returns the sizes of the segments in bytes, oldest first.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = usize> {
+        self.segments.iter().map(Segment::size)
     }
 
     /// Appends a segment that patches the last one.
@@ -90,21 +115,12 @@ impl Manifest {
 
     /// Returns what the directory was composed from.
     pub(crate) fn key(&self, directory: &[u8]) -> Option<Key> {
-        let mut reader = self.segments.iter().rev().find_map(|segment| segment.find(directory))?;
-        DirPatch::unpack_key(&mut reader)
+        self.sound(key_in(&self.segments, directory))
     }
 
     /// Returns the files of one directory.
     pub(crate) fn dir(&self, directory: &[u8]) -> Option<DirRecord> {
-        let mut folded = None;
-        for segment in &self.segments {
-            let change =
-                segment.find(directory).and_then(|mut reader| DirPatch::unpack_change(&mut reader));
-            if let Some(change) = change {
-                fold(&mut folded, change);
-            }
-        }
-        folded
+        self.sound(dir_in(&self.segments, directory))
     }
 
     /// Returns the names of the known directories directly below this one, sorted, those that are
@@ -116,54 +132,80 @@ impl Manifest {
     ) -> Vec<Box<[u8]>> {
         let mut names: BTreeSet<Box<[u8]>> = BTreeSet::new();
         for segment in &self.segments {
-            for_each_child(segment, directory, |name| {
+            self.sound(for_each_child(segment, directory, |name| {
                 if !wanted.contains(name) && !names.contains(name) {
                     names.insert(name.into());
                 }
-            });
+            }));
         }
         let base = RelPath::from_clean(directory);
-        names.retain(|name| self.any_within(&base.join(name)));
+        names.retain(|name| !self.dirs_within(&base.join(name)).is_empty());
         names.into_iter().collect()
     }
 
-    /// Returns whether the directory, or one below it, is known and not forgotten.
-    fn any_within(&self, directory: &[u8]) -> bool {
-        self.key(directory).is_some() || self.dirs_within(directory).next().is_some()
+    /// Returns every known directory that is `directory` or below it, sorted.
+    pub(crate) fn dirs_within(&self, directory: &[u8]) -> Vec<&[u8]> {
+        self.sound(self.paths_within(directory))
     }
 
-    /// Returns every known directory that is `directory` or below it, sorted.
-    pub(crate) fn dirs_within<'a>(
-        &'a self,
-        directory: &[u8],
-    ) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    fn paths_within(&self, directory: &[u8]) -> Result<Vec<&[u8]>, Damaged> {
         let mut paths: Vec<&[u8]> = Vec::new();
         for segment in &self.segments {
-            let own = segment.lower_bound(directory);
-            if own < segment.len() && segment.path(own) == directory {
-                paths.push(segment.path(own));
+            let own = segment.lower_bound(directory)?;
+            if own < segment.len()? && segment.entry(own)?.0 == directory {
+                paths.push(segment.entry(own)?.0);
             }
-            let below = below_range(segment, directory);
-            paths.extend(below.map(|position| segment.path(position)));
+            for position in below_range(segment, directory)? {
+                paths.push(segment.entry(position)?.0);
+            }
         }
         paths.sort_unstable();
         paths.dedup();
-        paths.into_iter().filter(|path| self.key(path).is_some())
+        paths.retain(|path| self.key(path).is_some());
+        Ok(paths)
     }
 
     /// Returns all of it as patches on the first `segments` of it, for a segment that replaces
     /// the others.
     pub(crate) fn patches_since(&self, segments: usize) -> Vec<DirPatch> {
-        let base = Self { segments: self.segments[..segments].to_vec(), absent: Header::absent() };
-        let later = self.segments[segments..].iter();
-        let paths: BTreeSet<&[u8]> =
-            later.flat_map(|segment| (0..segment.len()).map(|at| segment.path(at))).collect();
-        let patch = |path: &[u8]| {
-            let change = difference(base.dir(path), self.dir(path))?;
-            Some(DirPatch { path: RelPath::from_clean(path), change })
-        };
-        paths.into_iter().filter_map(patch).collect()
+        self.sound(self.differences(segments))
     }
+
+    fn differences(&self, segments: usize) -> Result<Vec<DirPatch>, Damaged> {
+        let (base, later) = self.segments.split_at(segments);
+        let mut paths: BTreeSet<&[u8]> = BTreeSet::new();
+        for segment in later {
+            for position in 0..segment.len()? {
+                paths.insert(segment.entry(position)?.0);
+            }
+        }
+        let mut patches = Vec::with_capacity(paths.len());
+        for path in paths {
+            let change = difference(dir_in(base, path)?, dir_in(&self.segments, path)?);
+            let path = RelPath::from_clean(path);
+            patches.extend(change.map(|change| DirPatch { path, change }));
+        }
+        Ok(patches)
+    }
+}
+
+fn key_in(segments: &[Segment], directory: &[u8]) -> Result<Option<Key>, Damaged> {
+    for segment in segments.iter().rev() {
+        if let Some(mut reader) = segment.find(directory)? {
+            return DirPatch::unpack_key(&mut reader).ok_or(Damaged);
+        }
+    }
+    Ok(None)
+}
+
+fn dir_in(segments: &[Segment], directory: &[u8]) -> Result<Option<DirRecord>, Damaged> {
+    let mut folded = None;
+    for segment in segments {
+        if let Some(mut reader) = segment.find(directory)? {
+            fold(&mut folded, DirPatch::unpack_change(&mut reader).ok_or(Damaged)?);
+        }
+    }
+    Ok(folded)
 }
 
 impl DirRecord {
@@ -182,16 +224,17 @@ fn difference(from: Option<DirRecord>, to: Option<DirRecord>) -> Option<DirChang
     let removals = removals.map(|file| file.name.clone()).collect();
     let mut upserts = to.files;
     upserts.retain(|file| from.file(&file.name) != Some(file));
-    Some(DirChange::Known { key: to.key, upserts, removals })
+    Some(DirChange::Known { key: to.key, seal: to.seal, upserts, removals })
 }
 
 fn fold(folded: &mut Option<DirRecord>, change: DirChange) {
-    let DirChange::Known { key, upserts, removals } = change else {
+    let DirChange::Known { key, seal, upserts, removals } = change else {
         *folded = None;
         return;
     };
     let dir = folded.get_or_insert_default();
     dir.key = key;
+    dir.seal = seal;
     if dir.files.is_empty() {
         dir.files = upserts;
         return;
@@ -210,20 +253,25 @@ fn fold(folded: &mut Option<DirRecord>, change: DirChange) {
 }
 
 /// Returns the positions of the directories strictly below this one.
-fn below_range(segment: &Segment, directory: &[u8]) -> std::ops::Range<usize> {
+fn below_range(segment: &Segment, directory: &[u8]) -> Result<Range<usize>, Damaged> {
     if directory.is_empty() {
-        let start = usize::from(segment.len() > 0 && segment.path(0).is_empty());
-        return start..segment.len();
+        let count = segment.len()?;
+        let has_root = count > 0 && segment.entry(0)?.0.is_empty();
+        return Ok(usize::from(has_root)..count);
     }
     let bound = |after: u8| segment.lower_bound(&[directory, &[after]].concat());
     // '0' is the byte after '/': the paths between the two are exactly those below.
-    bound(b'/')..bound(b'0')
+    Ok(bound(b'/')?..bound(b'0')?)
 }
 
-fn for_each_child(segment: &Segment, directory: &[u8], mut visit: impl FnMut(&[u8])) {
-    let mut range = below_range(segment, directory);
+fn for_each_child(
+    segment: &Segment,
+    directory: &[u8],
+    mut visit: impl FnMut(&[u8]),
+) -> Result<(), Damaged> {
+    let mut range = below_range(segment, directory)?;
     while !range.is_empty() {
-        let found = segment.path(range.start);
+        let (found, _) = segment.entry(range.start)?;
         let below = path::below(found, directory).unwrap_or_default();
         let name = below.split(|byte| *byte == b'/').next().unwrap_or_default();
         visit(name);
@@ -232,7 +280,8 @@ fn for_each_child(segment: &Segment, directory: &[u8], mut visit: impl FnMut(&[u
             range.start + 1
         } else {
             let end = found.len() - below.len() + name.len();
-            segment.lower_bound(&[&found[..end], b"0"].concat())
+            segment.lower_bound(&[&found[..end], b"0"].concat())?
         };
     }
+    Ok(())
 }

@@ -7,7 +7,9 @@ use crate::apply::{self, Amended, Stepper};
 use crate::disk::{Dir, DiskError};
 use crate::journal::{self, Group};
 use crate::manifest::Manifest;
-use crate::manifest::segment::{self, Segment};
+use crate::manifest::header::Header;
+use crate::manifest::record::DirPatch;
+use crate::manifest::segment::Segment;
 use crate::name::STAGING_DIR;
 use crate::path::RelPath;
 use crate::store::{self, Loaded};
@@ -51,13 +53,12 @@ pub(crate) fn recover(root: &Dir, state: &Dir) -> Result<Recovered, Error> {
         Loaded::Manifest(manifest) => manifest,
         // A journal that could not be read took the record along.
         Loaded::Absent if warnings.iter().any(|told| told.code == Code::ManifestCorrupt) => {
-            Manifest::lost()
+            Manifest::lost(0)
         }
         Loaded::Absent => Manifest::absent(),
-        Loaded::Corrupt => {
-            store::forget(state).map_err(disk)?;
+        Loaded::Corrupt { newest } => {
             warnings.push(corrupt());
-            Manifest::lost()
+            Manifest::lost(newest)
         }
     };
     Ok(Recovered { manifest, warnings })
@@ -79,17 +80,21 @@ fn remove_if_there(state: &Dir, name: &[u8]) -> Result<(), DiskError> {
 
 /// A journal that was found.
 struct Journal {
-    segment: Segment,
+    header: Header,
+    patches: Vec<DirPatch>,
     groups: Vec<Group>,
 }
 
 impl Journal {
     /// Reads the journal; `None` if it can't be understood.
     fn read(state: &Dir) -> Result<Option<Self>, DiskError> {
-        let bytes = state.read(store::JOURNAL)?;
-        let groups = segment::parse_steps(&bytes).and_then(journal::unpack);
-        let segment = Segment::parse(bytes);
-        Ok(segment.zip(groups).map(|(segment, groups)| Self { segment, groups }))
+        Ok(Segment::open(state.open_file(store::JOURNAL)?).and_then(Self::parse))
+    }
+
+    fn parse(segment: Segment) -> Option<Self> {
+        let groups = journal::unpack(&segment.steps()?)?;
+        let patches = segment.patches().ok()?;
+        Some(Self { header: segment.header, patches, groups })
     }
 }
 
@@ -101,13 +106,13 @@ fn finish(
 ) -> Result<Vec<Warning>, DiskError> {
     // It was durable before it got its name, so it was damaged later: how far its run came is
     // unknown, and nothing that the manifest says can be believed.
-    let Some(Journal { segment, groups }) = journal else {
+    let Some(Journal { header, patches, groups }) = journal else {
         store::forget(state)?;
         state.remove_tree(store::JOURNAL)?;
         return Ok(vec![corrupt()]);
     };
     let last = loaded.header();
-    if last.is_some_and(|last| segment.header.generation <= last.generation) {
+    if last.is_some_and(|last| header.generation <= last.generation) {
         state.remove_tree(store::JOURNAL)?;
         return Ok(Vec::new());
     }
@@ -117,11 +122,10 @@ fn finish(
     }
     let failed = stepper.finish()?;
     if !failed.is_empty() {
-        let patches: Vec<_> = segment.patches().collect();
-        let amended = Amended { header: &segment.header, patches: &patches, failed: &failed };
+        let amended = Amended { header: &header, patches: &patches, failed: &failed };
         amended.write(state, last.map_or("", |last| last.commit.as_str()))?;
     }
-    apply::commit(root, state, segment.header.generation)?;
+    apply::commit(root, state, header.generation)?;
     let message = "a run that had ended early was finished, but this path could not be changed";
     let unfinished =
         |error: &DiskError| Warning::new(Code::Recovered, error.path().clone(), message);

@@ -8,7 +8,7 @@ use crate::disk::{Dir, DiskError};
 use crate::manifest::Manifest;
 use crate::manifest::header::Header;
 use crate::manifest::record::{DirChange, DirPatch};
-use crate::manifest::segment::{self, Layout, Segment};
+use crate::manifest::segment::{self, Segment};
 
 /// A segment that is complete but does not count yet.
 pub(crate) const PREPARED: &[u8] = b"prepared";
@@ -31,8 +31,8 @@ pub(crate) enum Loaded {
     Absent,
     /// The record of the last sync.
     Manifest(Manifest),
-    /// There is a record, and it can't be read.
-    Corrupt,
+    /// There is a record, and it can't be read; the newest of its generations.
+    Corrupt { newest: u64 },
 }
 
 impl Loaded {
@@ -40,7 +40,7 @@ impl Loaded {
     pub(crate) fn header(&self) -> Option<&Header> {
         match self {
             Self::Manifest(manifest) => Some(manifest.header()),
-            Self::Absent | Self::Corrupt => None,
+            Self::Absent | Self::Corrupt { .. } => None,
         }
     }
 }
@@ -68,24 +68,24 @@ pub(crate) fn load(state: &Dir) -> Result<Loaded, DiskError> {
     let mut segments = Vec::new();
     let mut generation = newest;
     while generation != 0 {
-        let bytes = match state.read(&segment_name(generation)) {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_absence() => return Ok(Loaded::Corrupt),
-            Err(error) => return Err(error),
+        let Some(segment) = open(state, generation)? else {
+            return Ok(Loaded::Corrupt { newest });
         };
-        let Some(segment) = parse(bytes, generation) else { return Ok(Loaded::Corrupt) };
         generation = segment.header.previous;
         segments.push(segment);
     }
     segments.reverse();
-    Ok(Manifest::chain(segments).map_or(Loaded::Corrupt, Loaded::Manifest))
+    Ok(Manifest::chain(segments).map_or(Loaded::Corrupt { newest }, Loaded::Manifest))
 }
 
-fn parse(mut bytes: Vec<u8>, generation: u64) -> Option<Segment> {
-    bytes.truncate(Layout::parse(&bytes)?.without_steps());
-    let segment = Segment::parse(bytes)?;
-    let header = &segment.header;
-    (header.generation == generation && header.previous < generation).then_some(segment)
+/// Opens the segment of a generation; `None` if it is not there or can't be read.
+pub(crate) fn open(state: &Dir, generation: u64) -> Result<Option<Segment>, DiskError> {
+    let file = match state.open_file(&segment_name(generation)) {
+        Err(error) if error.is_absence() => return Ok(None),
+        file => file?,
+    };
+    let fits = |header: &Header| header.generation == generation && header.previous < generation;
+    Ok(Segment::open(file).filter(|segment| fits(&segment.header)))
 }
 
 /// Writes a file of the state directory and makes it durable, its name apart.
@@ -115,11 +115,22 @@ pub(crate) fn forget(state: &Dir) -> Result<(), DiskError> {
     state.sync()
 }
 
-/// Merges segments when they have become many or large, so that loading stays quick.
+/// Merges segments when they have become many or large, and removes those that do not count any more.
 ///
 /// Everything here may fail or be cut short without harm: the segments it replaces are removed
 /// after the one that replaces them is durable.
 pub(crate) fn tidy(state: &Dir, manifest: &Manifest) -> Result<Option<Manifest>, DiskError> {
+    let merged = merge(state, manifest)?;
+    let kept: Vec<u64> = merged.as_ref().unwrap_or(manifest).generations().collect();
+    for generation in generations(state)? {
+        if !kept.contains(&generation) {
+            state.unlink(&segment_name(generation))?;
+        }
+    }
+    Ok(merged)
+}
+
+fn merge(state: &Dir, manifest: &Manifest) -> Result<Option<Manifest>, DiskError> {
     let sizes: Vec<usize> = manifest.sizes().collect();
     let Some((first, patches)) = sizes.split_first() else { return Ok(None) };
     let bytes: usize = patches.iter().sum();
@@ -131,17 +142,14 @@ pub(crate) fn tidy(state: &Dir, manifest: &Manifest) -> Result<Option<Manifest>,
         return Ok(None);
     };
     let mut header = manifest.header().clone();
-    header.previous = if base == 0 { 0 } else { manifest.first_generation() };
+    header.previous = manifest.generations().next().filter(|_| base > 0).unwrap_or_default();
     let packed = segment::pack(&header, &manifest.patches_since(base), &[]);
+    if manifest.is_damaged() {
+        return Ok(None);
+    }
     write(state, MERGED, &packed)?;
     state.rename(MERGED, state, &segment_name(header.generation))?;
     state.sync()?;
-    for generation in generations(state)? {
-        let is_kept = generation == header.generation || generation == header.previous;
-        if !is_kept {
-            state.unlink(&segment_name(generation))?;
-        }
-    }
     let Loaded::Manifest(merged) = load(state)? else { return Ok(None) };
     Ok(Some(merged))
 }

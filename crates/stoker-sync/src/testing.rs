@@ -190,11 +190,12 @@ impl Scratch {
         self.segments().iter().for_each(|path| std::fs::remove_file(path).unwrap());
     }
 
-    pub(crate) fn damage_manifest(&self) {
+    /// Flips a bit of every segment, so far from its beginning as `share` of 16 says.
+    pub(crate) fn damage_manifest(&self, share: usize) {
         for path in self.segments() {
             let mut bytes = std::fs::read(&path).unwrap();
-            let middle = bytes.len() / 2;
-            bytes[middle] ^= 1;
+            let position = bytes.len() * share / 16;
+            bytes[position] ^= 1;
             std::fs::write(path, bytes).unwrap();
         }
     }

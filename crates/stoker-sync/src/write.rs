@@ -8,6 +8,7 @@ mod stage;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::ControlFlow;
 
@@ -16,7 +17,7 @@ pub(crate) use stage::Stage;
 use crate::cancel::{Cancel, Cancelled};
 use crate::disk::{Dir, DiskError};
 use crate::hash::BlobHash;
-use crate::manifest::record::{DirChange, Stat};
+use crate::manifest::record::{DirChange, Seal, Stat};
 use crate::manipulate::{self, Workshop};
 use crate::path::RelPath;
 use crate::plan::{Put, Work};
@@ -150,6 +151,7 @@ impl Writing<'_> {
         if sync_each { stage.sync_dirs(self.root) } else { stage.sync_volume() }.map_err(disk)?;
         let bytes = stats.iter().map(|stat| stat.size).sum();
         remember(work, &stats);
+        seal(work, &stage.seals().map_err(disk)?);
         Ok(bytes)
     }
 }
@@ -248,6 +250,15 @@ fn remember(work: &mut Work, stats: &[Stat]) {
         let (patch, record) = put.slot;
         if let DirChange::Known { upserts, .. } = &mut work.patches[patch].change {
             upserts[record].stat = *stat;
+        }
+    }
+}
+
+/// Puts the looks of new directories into their records.
+fn seal(work: &mut Work, seals: &BTreeMap<RelPath, Seal>) {
+    for patch in work.patches.iter_mut().filter(|_| !seals.is_empty()) {
+        if let DirChange::Known { seal, .. } = &mut patch.change {
+            *seal = seals.get(&patch.path).copied();
         }
     }
 }

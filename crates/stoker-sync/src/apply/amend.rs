@@ -18,8 +18,8 @@ pub(crate) struct Amended<'a> {
 }
 
 impl Amended<'_> {
-    /// Replaces the journal by one that does not claim what failed, and returns it.
-    pub(crate) fn write(&self, state: &Dir, last_commit: &str) -> Result<Vec<u8>, DiskError> {
+    /// Replaces the journal by one that does not claim what failed.
+    pub(crate) fn write(&self, state: &Dir, last_commit: &str) -> Result<(), DiskError> {
         let paths: Vec<&RelPath> = self.failed.iter().map(DiskError::path).collect();
         let patches = without(self.patches, &paths);
         let commit = last_commit.to_owned();
@@ -28,8 +28,7 @@ impl Amended<'_> {
         let header = Header { commit, profile, ..self.header.clone() };
         let packed = segment::pack(&header, &patches, &journal::pack(&[]));
         store::write(state, store::PREPARED, &packed)?;
-        state.rename(store::PREPARED, state, store::JOURNAL)?;
-        Ok(packed)
+        state.rename(store::PREPARED, state, store::JOURNAL)
     }
 }
 
@@ -75,5 +74,5 @@ fn doubt_file(by_path: &mut BTreeMap<RelPath, DirChange>, path: &RelPath) {
 }
 
 fn unknown() -> DirChange {
-    DirChange::Known { key: Key::default(), upserts: Vec::new(), removals: Vec::new() }
+    DirChange::Known { key: Key::default(), seal: None, upserts: Vec::new(), removals: Vec::new() }
 }

@@ -4,7 +4,7 @@ use rustix::fs::{self, AtFlags, RawDir};
 use rustix::io::Errno;
 
 use super::{Dir, Result, fault};
-use crate::manifest::record::Stat;
+use crate::manifest::record::{Seal, Stat};
 
 /// What something on disk is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +26,8 @@ pub(crate) struct Look {
     /// The permission bits, setuid and its like included.
     pub(crate) mode: u32,
     pub(crate) stat: Stat,
+    /// When it was touched in any way, in nanoseconds since 1970.
+    pub(crate) changed: u64,
 }
 
 /// An entry of a directory.
@@ -53,11 +55,19 @@ impl Nature {
 
 impl Look {
     fn of(stat: &fs::Stat) -> Self {
-        let seconds = u64::try_from(stat.st_mtime).unwrap_or_default();
-        let modified = seconds.saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec);
         let size = u64::try_from(stat.st_size).unwrap_or_default();
-        let stat_of = Stat { size, modified, inode: stat.st_ino };
-        Self { nature: Nature::of(stat.st_mode), mode: stat.st_mode & 0o7777, stat: stat_of }
+        let modified = nanoseconds(stat.st_mtime, stat.st_mtime_nsec);
+        Self {
+            nature: Nature::of(stat.st_mode),
+            mode: stat.st_mode & 0o7777,
+            stat: Stat { size, modified, inode: stat.st_ino },
+            changed: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
+        }
+    }
+
+    /// Returns how a directory looks, for a later look to compare with.
+    pub(crate) fn seal(&self) -> Seal {
+        Seal { modified: self.stat.modified, changed: self.changed, inode: self.stat.inode }
     }
 
     /// Returns whether the file can be executed by its owner.
@@ -66,7 +76,17 @@ impl Look {
     }
 }
 
+fn nanoseconds(seconds: i64, rest: u64) -> u64 {
+    let seconds = u64::try_from(seconds).unwrap_or_default();
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+}
+
 impl Dir {
+    /// Looks at this directory itself.
+    pub(crate) fn look_at_self(&self) -> Result<Look> {
+        self.at(b"", "look at", fs::fstat(&self.fd)).map(|stat| Look::of(&stat))
+    }
+
     /// Looks at one entry; `None` if it is not there.
     pub(crate) fn look(&self, name: &[u8]) -> Result<Option<Look>> {
         match fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -97,13 +117,13 @@ impl Dir {
         Ok(Look { mode: wanted, ..look })
     }
 
-    /// Returns the entries of this directory, unsorted.
+    /// Returns the entries of this directory, unsorted. No two threads may list the same open
+    /// directory: they would share its position.
     pub(crate) fn list(&self) -> Result<Vec<Entry>> {
         let mut entries = Vec::new();
         let mut buffer = Vec::with_capacity(32 * 1024);
-        // A descriptor of its own: the position of a shared one would be shared, too.
-        let fd = self.open(b"")?.fd;
-        let mut raw = RawDir::new(&fd, buffer.spare_capacity_mut());
+        self.at(b"", "list", fs::seek(&self.fd, fs::SeekFrom::Start(0)).map(drop))?;
+        let mut raw = RawDir::new(&self.fd, buffer.spare_capacity_mut());
         while let Some(entry) = raw.next() {
             let entry = self.at(b"", "list", entry)?;
             let name = entry.file_name().to_bytes();

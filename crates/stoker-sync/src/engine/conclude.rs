@@ -128,7 +128,7 @@ impl<'a> Conclusion<'a> {
         let warnings = standing.take(MOST_WARNINGS).cloned().collect();
         Header {
             generation: last.generation + 1,
-            previous: last.generation,
+            previous: if self.planning.view.manifest.is_absent() { 0 } else { last.generation },
             commit: self.planning.request.commit.clone(),
             profile: self.planning.request.profile(),
             files: since(last.files, decided.counts.by_mapping.values().sum()),

@@ -8,7 +8,8 @@ use crate::apply::{self, Application, Gate};
 use crate::cancel::Cancel;
 use crate::compose::mount;
 use crate::journal::{self, Group};
-use crate::manifest::segment::{self, Layout, Segment};
+use crate::manifest::Manifest;
+use crate::manifest::segment;
 use crate::manipulate::Workshop;
 use crate::path::RelPath;
 use crate::plan::{Action, Change, Plan};
@@ -23,7 +24,6 @@ pub struct Written<'e> {
     engine: &'e mut Engine,
     plan: Plan,
     groups: Vec<Group>,
-    packed: Vec<u8>,
     bytes: u64,
     is_open: bool,
 }
@@ -36,8 +36,7 @@ impl<'e> Written<'e> {
         cancel: &Cancel,
     ) -> Result<Self, write::Error> {
         let begin = Instant::now();
-        let mut written =
-            Self { engine, plan, groups: Vec::new(), packed: Vec::new(), bytes: 0, is_open: true };
+        let mut written = Self { engine, plan, groups: Vec::new(), bytes: 0, is_open: true };
         if written.plan.is_noop() {
             return Ok(written);
         }
@@ -65,8 +64,8 @@ impl<'e> Written<'e> {
         self.groups = journal::steps(work);
         store::normalize(&mut work.patches);
         if let Some(header) = &work.header {
-            self.packed = segment::pack(header, &work.patches, &journal::pack(&self.groups));
-            store::write(state, store::PREPARED, &self.packed).map_err(disk)?;
+            let packed = segment::pack(header, &work.patches, &journal::pack(&self.groups));
+            store::write(state, store::PREPARED, &packed).map_err(disk)?;
         }
         Ok(())
     }
@@ -92,14 +91,13 @@ impl<'e> Written<'e> {
             header: &header,
             patches: &self.plan.work.patches,
             last_commit: &view.manifest.header().commit,
-            packed: std::mem::take(&mut self.packed),
         };
-        let (packed, failed) = application.run(gate).inspect_err(|error| {
+        let failed = application.run(gate).inspect_err(|error| {
             // Once the journal counts there is no way back: the next start finishes it.
             self.is_open = error.is_untouched();
         })?;
         self.is_open = false;
-        remember(self.engine, packed);
+        remember(self.engine, header.generation);
         self.plan.durations.apply = begin.elapsed();
         if failed.is_empty() { Ok(self.report()) } else { Err(apply::Error::Incomplete { failed }) }
     }
@@ -128,14 +126,13 @@ impl<'e> Written<'e> {
 }
 
 /// Takes the new segment into the manifest in memory, and keeps the one on disk small.
-fn remember(engine: &mut Engine, mut packed: Vec<u8>) {
+fn remember(engine: &mut Engine, generation: u64) {
     let manifest = &mut engine.view.manifest;
     engine.view.notices.clear();
-    if let Some(layout) = Layout::parse(&packed) {
-        packed.truncate(layout.without_steps());
-    }
-    if let Some(segment) = Segment::parse(packed) {
-        manifest.append(segment);
+    match store::open(&engine.state, generation) {
+        Ok(Some(segment)) => manifest.append(segment),
+        // It is there, but nobody can read it: what was known before it is known no more.
+        Ok(None) | Err(_) => *manifest = Manifest::lost(generation),
     }
     // The record is complete as it is; if it can't be made smaller now, the next run tries again.
     if let Ok(Some(merged)) = store::tidy(&engine.state, manifest) {

@@ -43,6 +43,18 @@ pub(crate) struct Stat {
     pub(crate) inode: u64,
 }
 
+/// How a directory looked when it was made, with all that is in it: while it looks so, no entry has
+/// come or gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seal {
+    /// When an entry came or went last, in nanoseconds since 1970.
+    pub(crate) modified: u64,
+    /// When the directory was touched in any way. Nobody can set this one back.
+    pub(crate) changed: u64,
+    /// Its inode.
+    pub(crate) inode: u64,
+}
+
 /// What a directory was composed from: its layers, each a mapping and a tree of the source.
 ///
 /// Equal layers under equal mappings mean equal content, all the way down.
@@ -64,7 +76,7 @@ pub(crate) enum DirChange {
     /// It is nobody's any more.
     Forgotten,
     /// It holds what it held, but for these.
-    Known { key: Key, upserts: Vec<FileRecord>, removals: Vec<Box<[u8]>> },
+    Known { key: Key, seal: Option<Seal>, upserts: Vec<FileRecord>, removals: Vec<Box<[u8]>> },
 }
 
 const EXECUTABLE: u8 = 1;
@@ -144,43 +156,64 @@ impl Key {
     }
 }
 
+impl Seal {
+    fn pack(self, writer: &mut Writer) {
+        writer.fixed(self.modified);
+        // Mostly the same moment.
+        writer.number(self.changed.wrapping_sub(self.modified));
+        writer.number(self.inode);
+    }
+
+    fn unpack(reader: &mut Reader<'_>) -> Option<Self> {
+        let modified = reader.fixed()?;
+        let changed = modified.wrapping_add(reader.number()?);
+        Some(Self { modified, changed, inode: reader.number()? })
+    }
+}
+
+const FORGOTTEN: u8 = 0;
+const KNOWN: u8 = 1;
+const SEALED: u8 = 2;
+
 impl DirPatch {
-    /// Packs the patch.
-    pub(crate) fn pack(&self, writer: &mut Writer) {
-        writer.bytes(&self.path);
-        match &self.change {
-            DirChange::Forgotten => writer.byte(0),
-            DirChange::Known { key, upserts, removals } => {
-                writer.byte(1);
-                key.pack(writer);
-                writer.number(removals.len() as u64);
-                for name in removals {
-                    writer.bytes(name);
-                }
-                writer.number(upserts.len() as u64);
-                for file in upserts {
-                    file.pack(writer);
-                }
-            }
+    /// Packs what becomes of the directory.
+    pub(crate) fn pack_change(&self, writer: &mut Writer) {
+        let DirChange::Known { key, seal, upserts, removals } = &self.change else {
+            return writer.byte(FORGOTTEN);
+        };
+        writer.byte(if seal.is_some() { SEALED } else { KNOWN });
+        key.pack(writer);
+        if let Some(seal) = seal {
+            seal.pack(writer);
+        }
+        writer.number(removals.len() as u64);
+        for name in removals {
+            writer.bytes(name);
+        }
+        writer.number(upserts.len() as u64);
+        for file in upserts {
+            file.pack(writer);
         }
     }
 
-    /// Unpacks the change that follows a path.
+    /// Unpacks what becomes of a directory.
     pub(crate) fn unpack_change(reader: &mut Reader<'_>) -> Option<DirChange> {
-        if reader.byte()? == 0 {
+        let kind = reader.byte()?;
+        if kind == FORGOTTEN {
             return Some(DirChange::Forgotten);
         }
         let key = Key::unpack(reader)?;
+        let seal = if kind == SEALED { Some(Seal::unpack(reader)?) } else { None };
         let removals = reader.count()?;
         let removals =
             (0..removals).map(|_| reader.bytes().map(Box::from)).collect::<Option<_>>()?;
         let upserts = reader.count()?;
         let upserts = (0..upserts).map(|_| FileRecord::unpack(reader)).collect::<Option<_>>()?;
-        Some(DirChange::Known { key, upserts, removals })
+        Some(DirChange::Known { key, seal, upserts, removals })
     }
 
     /// Unpacks only the key; a directory that is forgotten has none.
-    pub(crate) fn unpack_key(reader: &mut Reader<'_>) -> Option<Key> {
-        if reader.byte()? == 0 { None } else { Key::unpack(reader) }
+    pub(crate) fn unpack_key(reader: &mut Reader<'_>) -> Option<Option<Key>> {
+        if reader.byte()? == FORGOTTEN { Some(None) } else { Key::unpack(reader).map(Some) }
     }
 }

@@ -1,65 +1,71 @@
 //! One file of the manifest: a header, patches to directories, and the steps that made them true.
 //!
 //! ```text
-//! magic 8 · lengths 3 x 8 · check 4 | header · check 4 | directories · check 4 | steps · check 4
+//! magic 8 · lengths 4 x 8 · check 4 | header · check 4 | index · check 4 | pages | steps · check 4
 //! ```
 //!
-//! Directories are sorted and indexed, so that finding one among thousands unpacks nothing else.
-//! Steps are the journal: they count until the file gets the name of a manifest, and are not read
+//! Directories are sorted and lie in pages, each with a check of its own in the index: a run that has
+//! nothing to do reads the header, and one that looks for a few directories reads a few pages. Steps
+//! are the journal: they count until the file gets the name of a manifest, and are not read
 //! afterwards.
 
-use std::ops::Range;
+use std::fs::File;
+use std::sync::OnceLock;
 
 use super::codec::{Reader, Writer};
 use super::header::Header;
+use super::page::{Page, Pages, Slot};
 use super::record::DirPatch;
+use crate::disk;
 use crate::path::RelPath;
 
-const MAGIC: &[u8; 8] = b"stoker\x01\n";
-const PREAMBLE: usize = 8 + 3 * 8 + 4;
+const MAGIC: &[u8; 8] = b"stoker\x02\n";
+const PREAMBLE: usize = 8 + 4 * 8 + 4;
 const CHECK: usize = 4;
+/// What is read first: enough for the preamble and any usual header.
+const FIRST_READ: usize = 4 * 1024;
 
-/// A segment in memory.
-#[derive(Debug, Clone)]
+/// A segment on disk, read as far as it was asked for.
+#[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) header: Header,
-    bytes: Vec<u8>,
-    directories: Range<usize>,
-    /// Where each directory's patch begins, in the order of their paths.
-    index: Vec<u32>,
+    layout: Layout,
+    file: File,
+    /// `None` if it can't be read.
+    slots: OnceLock<Option<Vec<Slot>>>,
 }
+
+/// A part of a segment was asked for and can't be read: nothing it says may be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Damaged;
 
 /// The lengths of the parts of a segment, known from its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Layout {
+struct Layout {
     header: usize,
-    directories: usize,
+    index: usize,
+    pages: usize,
     steps: usize,
 }
 
 impl Layout {
-    /// Reads the layout from the first bytes of a segment.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
-        let preamble = bytes.get(..PREAMBLE)?;
-        let lengths = checked(preamble)?.strip_prefix(MAGIC)?;
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let lengths = checked(bytes.get(..PREAMBLE)?)?.strip_prefix(MAGIC)?;
         let mut reader = Reader(lengths);
         let mut next = || usize::try_from(reader.fixed()?).ok().filter(|length| *length < 1 << 40);
-        Some(Self { header: next()?, directories: next()?, steps: next()? })
+        Some(Self { header: next()?, index: next()?, pages: next()?, steps: next()? })
     }
 
-    /// Returns how many bytes hold everything but the steps.
-    pub(crate) fn without_steps(self) -> usize {
-        PREAMBLE + self.header + self.directories
-    }
-
-    /// Returns how many bytes hold the preamble and the header.
-    pub(crate) fn through_header(self) -> usize {
+    fn index_start(self) -> usize {
         PREAMBLE + self.header
     }
 
-    /// Returns how many bytes the segment has.
-    pub(crate) fn whole(self) -> usize {
-        self.without_steps() + self.steps
+    fn pages_start(self) -> usize {
+        self.index_start() + self.index
+    }
+
+    fn steps_start(self) -> usize {
+        self.pages_start() + self.pages
     }
 }
 
@@ -67,32 +73,31 @@ impl Layout {
 pub(crate) fn pack(header: &Header, patches: &[DirPatch], steps: &[u8]) -> Vec<u8> {
     let mut packed_header = Writer::default();
     header.pack(&mut packed_header);
-    let mut directories = Writer::default();
-    let mut index = Vec::with_capacity(patches.len() * 4);
+    let mut pages = Pages::default();
     for patch in patches {
-        let offset = u32::try_from(directories.0.len()).unwrap_or(u32::MAX);
-        index.extend_from_slice(&offset.to_le_bytes());
-        patch.pack(&mut directories);
+        pages.add(patch);
     }
-    directories.0.extend_from_slice(&index);
-    directories.fixed(patches.len() as u64);
-    join([&packed_header.0, &directories.0, steps])
-}
-
-fn join(parts: [&[u8]; 3]) -> Vec<u8> {
-    let length = parts.iter().map(|part| part.len() + CHECK).sum::<usize>();
-    let mut bytes = Vec::with_capacity(PREAMBLE + length);
+    let (index, pages) = pages.finish();
+    let lengths =
+        [packed_header.0.len() + CHECK, index.len() + CHECK, pages.len(), steps.len() + CHECK];
+    let mut bytes = Vec::with_capacity(PREAMBLE + lengths.iter().sum::<usize>());
     bytes.extend_from_slice(MAGIC);
-    for part in parts {
-        bytes.extend_from_slice(&((part.len() + CHECK) as u64).to_le_bytes());
+    for length in lengths {
+        bytes.extend_from_slice(&(length as u64).to_le_bytes());
     }
     seal(&mut bytes, 0);
-    for part in parts {
-        let start = bytes.len();
-        bytes.extend_from_slice(part);
-        seal(&mut bytes, start);
+    for part in [&packed_header.0, &index] {
+        append_checked(&mut bytes, part);
     }
+    bytes.extend_from_slice(&pages);
+    append_checked(&mut bytes, steps);
     bytes
+}
+
+fn append_checked(bytes: &mut Vec<u8>, part: &[u8]) {
+    let start = bytes.len();
+    bytes.extend_from_slice(part);
+    seal(bytes, start);
 }
 
 /// Appends the check over what was appended since `start`.
@@ -107,83 +112,95 @@ fn checked(part: &[u8]) -> Option<&[u8]> {
     (crc32fast::hash(content) == u32::from_le_bytes(*check)).then_some(content)
 }
 
-/// Reads the header from the first bytes of a segment.
-pub(crate) fn parse_header(bytes: &[u8]) -> Option<Header> {
-    let layout = Layout::parse(bytes)?;
-    Header::unpack(&mut Reader(checked(bytes.get(PREAMBLE..layout.through_header())?)?))
-}
-
-/// Reads the steps of a whole segment.
-pub(crate) fn parse_steps(bytes: &[u8]) -> Option<&[u8]> {
-    let layout = Layout::parse(bytes)?;
-    checked(bytes.get(layout.without_steps()..layout.whole())?)
-}
-
 impl Segment {
-    /// Checks and indexes a segment; the steps may be missing from `bytes`.
-    pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
-        let layout = Layout::parse(&bytes)?;
-        let header = parse_header(&bytes)?;
-        let start = layout.through_header();
-        let part = checked(bytes.get(start..layout.without_steps())?)?;
-        let (rest, count) = part.split_last_chunk::<8>()?;
-        let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
-        let end = rest.len().checked_sub(count.checked_mul(4)?)?;
-        let (offsets, []) = rest[end..].as_chunks::<4>() else { return None };
-        let index = offsets.iter().map(|offset| u32::from_le_bytes(*offset)).collect();
-        let segment = Self { header, directories: start..start + end, index, bytes };
-        segment.is_sound().then_some(segment)
+    /// Opens a segment: reads its header, and checks that the rest can be there.
+    pub(crate) fn open(file: File) -> Option<Self> {
+        let size = usize::try_from(disk::size(&file).ok()?).ok()?;
+        let mut first = disk::read_at(&file, 0, size.min(FIRST_READ)).ok()?;
+        let layout = Layout::parse(&first)?;
+        if layout.steps_start() > size {
+            return None;
+        }
+        if layout.index_start() > first.len() {
+            first = disk::read_at(&file, 0, layout.index_start()).ok()?;
+        }
+        let packed = checked(first.get(PREAMBLE..layout.index_start())?)?;
+        let header = Header::unpack(&mut Reader(packed))?;
+        Some(Self { header, layout, file, slots: OnceLock::new() })
     }
 
-    /// An index that points nowhere would otherwise be met in the middle of a plan.
-    fn is_sound(&self) -> bool {
-        (0..self.index.len()).all(|position| self.entry(position).is_some())
+    /// Reads the steps.
+    pub(crate) fn steps(&self) -> Option<Vec<u8>> {
+        let mut steps = self.read(self.layout.steps_start(), self.layout.steps)?;
+        let length = checked(&steps)?.len();
+        steps.truncate(length);
+        Some(steps)
     }
 
-    fn entry(&self, position: usize) -> Option<(&[u8], Reader<'_>)> {
-        let offset = usize::try_from(*self.index.get(position)?).ok()?;
-        let mut reader = Reader(self.bytes.get(self.directories.clone())?.get(offset..)?);
-        let path = reader.bytes()?;
-        Some((path, reader))
+    fn read(&self, start: usize, length: usize) -> Option<Vec<u8>> {
+        disk::read_at(&self.file, start as u64, length).ok()
     }
 
-    /// Returns everything that the segment says about directories.
-    pub(crate) fn patches(&self) -> impl Iterator<Item = DirPatch> {
-        (0..self.index.len()).filter_map(|position| {
-            let (path, mut reader) = self.entry(position)?;
-            let change = DirPatch::unpack_change(&mut reader)?;
-            Some(DirPatch { path: RelPath::from_clean(path), change })
-        })
+    fn slots(&self) -> Result<&[Slot], Damaged> {
+        let slots = self.slots.get_or_init(|| {
+            let index = self.read(self.layout.index_start(), self.layout.index)?;
+            Slot::unpack_all(checked(&index)?, self.layout.pages)
+        });
+        slots.as_deref().ok_or(Damaged)
+    }
+
+    fn page<'a>(&self, slot: &'a Slot) -> Result<&'a Page, Damaged> {
+        slot.page(|range| self.read(self.layout.pages_start() + range.start, range.len()))
+    }
+
+    /// Returns how many bytes the manifest needs of the segment.
+    pub(crate) fn size(&self) -> usize {
+        self.layout.steps_start()
     }
 
     /// Returns how many directories the segment speaks of.
-    pub(crate) fn len(&self) -> usize {
-        self.index.len()
+    pub(crate) fn len(&self) -> Result<usize, Damaged> {
+        Ok(self.slots()?.last().map_or(0, Slot::end))
     }
 
-    /// Returns how many bytes the segment has.
-    pub(crate) fn size(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// Returns the path of a directory by its position.
-    pub(crate) fn path(&self, position: usize) -> &[u8] {
-        self.entry(position).map_or(&[], |(path, _)| path)
+    /// Returns the path of the first directory of each page.
+    pub(crate) fn landmarks(&self) -> Result<impl Iterator<Item = &[u8]>, Damaged> {
+        Ok(self.slots()?.iter().map(Slot::first))
     }
 
     /// Returns the position of the first directory that is not before `path`.
-    pub(crate) fn lower_bound(&self, path: &[u8]) -> usize {
-        let (mut low, mut high) = (0, self.index.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.path(middle) < path { low = middle + 1 } else { high = middle }
-        }
-        low
+    pub(crate) fn lower_bound(&self, path: &[u8]) -> Result<usize, Damaged> {
+        let slots = self.slots()?;
+        let after = slots.partition_point(|slot| slot.first() <= path);
+        let Some(slot) = after.checked_sub(1).map(|before| &slots[before]) else { return Ok(0) };
+        Ok(slot.begin() + self.page(slot)?.lower_bound(path))
+    }
+
+    /// Returns the directory at a position, with what was packed about it.
+    pub(crate) fn entry(&self, position: usize) -> Result<(&[u8], Reader<'_>), Damaged> {
+        let slots = self.slots()?;
+        let after = slots.partition_point(|slot| slot.begin() <= position);
+        let slot = after.checked_sub(1).map(|before| &slots[before]).ok_or(Damaged)?;
+        self.page(slot)?.entry(position - slot.begin()).ok_or(Damaged)
     }
 
     /// Returns the packed change of a directory.
-    pub(crate) fn find(&self, path: &[u8]) -> Option<Reader<'_>> {
-        let (found, reader) = self.entry(self.lower_bound(path))?;
-        (found == path).then_some(reader)
+    pub(crate) fn find(&self, path: &[u8]) -> Result<Option<Reader<'_>>, Damaged> {
+        let position = self.lower_bound(path)?;
+        if position == self.len()? {
+            return Ok(None);
+        }
+        let (found, reader) = self.entry(position)?;
+        Ok((found == path).then_some(reader))
+    }
+
+    /// Returns everything that the segment says about directories.
+    pub(crate) fn patches(&self) -> Result<Vec<DirPatch>, Damaged> {
+        let patch = |position| {
+            let (path, mut reader) = self.entry(position)?;
+            let change = DirPatch::unpack_change(&mut reader).ok_or(Damaged)?;
+            Ok(DirPatch { path: RelPath::from_clean(path), change })
+        };
+        (0..self.len()?).map(patch).collect()
     }
 }

@@ -1,12 +1,14 @@
 //! Claims about the manifest.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::io::Write;
 
 use proptest::prelude::*;
 
 use super::header::Header;
-use super::record::{DirChange, DirPatch, FileRecord, Inputs, Key, Stat};
-use super::segment::{self, Segment};
+use super::record::{DirChange, DirPatch, FileRecord, Inputs, Key, Seal, Stat};
+use super::segment::{self, Damaged, Segment};
 use super::{DirRecord, Manifest};
 use crate::path::RelPath;
 use crate::source::ObjectId;
@@ -36,6 +38,12 @@ fn record() -> impl Strategy<Value = FileRecord> {
     )
 }
 
+fn seal(noise: &[u8; 20]) -> Seal {
+    let [modified, changed, inode] =
+        [0, 6, 12].map(|at| u64::from(noise[at]) << (noise[at + 1] % 56));
+    Seal { modified, changed, inode }
+}
+
 fn change() -> impl Strategy<Value = DirChange> {
     let removals = prop::sample::subsequence(vec!["a", "b", "c", "d"], 0..3);
     let known = (prop::collection::vec(record(), 0..4), removals, any::<[u8; 20]>()).prop_map(
@@ -45,7 +53,8 @@ fn change() -> impl Strategy<Value = DirChange> {
             let removals = removals.into_iter().map(|name| name.as_bytes().into());
             let removals =
                 removals.filter(|name| !upserts.iter().any(|file| file.name == *name)).collect();
-            DirChange::Known { key: Key(vec![(1, ObjectId(tree))]), upserts, removals }
+            let seal = (tree[0] > 99).then(|| seal(&tree));
+            DirChange::Known { key: Key(vec![(1, ObjectId(tree))]), seal, upserts, removals }
         },
     );
     prop_oneof![3 => known, 1 => Just(DirChange::Forgotten)]
@@ -62,10 +71,16 @@ fn patches() -> impl Strategy<Value = Vec<DirPatch>> {
     })
 }
 
+fn open(bytes: &[u8]) -> Option<Segment> {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    Segment::open(file)
+}
+
 fn chain(parts: &[Vec<DirPatch>]) -> Manifest {
     let segment = |(previous, patches): (u64, &Vec<DirPatch>)| {
         let header = Header { generation: previous + 1, previous, ..Header::absent() };
-        Segment::parse(segment::pack(&header, patches, b"steps")).unwrap()
+        open(&segment::pack(&header, patches, b"steps")).unwrap()
     };
     Manifest::chain((0..).zip(parts).map(segment).collect()).unwrap()
 }
@@ -78,9 +93,10 @@ fn expected(parts: &[Vec<DirPatch>]) -> std::collections::BTreeMap<Vec<u8>, DirR
             DirChange::Forgotten => {
                 dirs.remove(patch.path.as_bytes());
             }
-            DirChange::Known { key, upserts, removals } => {
+            DirChange::Known { key, seal, upserts, removals } => {
                 let dir: &mut DirRecord = dirs.entry(patch.path.to_vec()).or_default();
                 dir.key = key.clone();
+                dir.seal = *seal;
                 dir.files.retain(|file| {
                     !removals.contains(&file.name)
                         && !upserts.iter().any(|new| new.name == file.name)
@@ -98,7 +114,7 @@ proptest! {
     fn segments_patch_each_other(parts in prop::collection::vec(patches(), 1..5)) {
         let manifest = chain(&parts);
         let expected = expected(&parts);
-        let paths: Vec<&[u8]> = manifest.dirs_within(b"").collect();
+        let paths = manifest.dirs_within(b"");
         prop_assert_eq!(&paths, &expected.keys().map(Vec::as_slice).collect::<Vec<_>>());
         for (path, dir) in &expected {
             prop_assert_eq!(manifest.dir(path), Some(dir.clone()));
@@ -127,7 +143,8 @@ proptest! {
         merged.push(manifest.patches_since(keep));
         let merged = chain(&merged);
         let all = |manifest: &Manifest| -> Vec<(Vec<u8>, Option<DirRecord>)> {
-            manifest.dirs_within(b"").map(|path| (path.to_vec(), manifest.dir(path))).collect()
+            let paths = manifest.dirs_within(b"").into_iter();
+            paths.map(|path| (path.to_vec(), manifest.dir(path))).collect()
         };
         prop_assert_eq!(all(&merged), all(&manifest));
     }
@@ -136,14 +153,82 @@ proptest! {
     fn damage_is_noticed(patches in patches(), position: prop::sample::Index, bit in 0..8u8) {
         let header = Header { generation: 1, ..Header::absent() };
         let mut bytes = segment::pack(&header, &patches, &[]);
-        let position = position.index(bytes.len() - 4);
+        let position = position.index(bytes.len());
         bytes[position] ^= 1 << bit;
-        prop_assert!(Segment::parse(bytes).is_none());
+        let segment = open(&bytes);
+        let steps = segment.as_ref().and_then(Segment::steps);
+        let read = segment.map(|segment| segment.patches());
+        prop_assert!(steps.is_none() || read == Some(Err(Damaged)));
+    }
+
+    #[test]
+    fn a_part_that_is_missing_is_noticed(patches in patches(), cut: prop::sample::Index) {
+        let header = Header { generation: 1, ..Header::absent() };
+        let bytes = segment::pack(&header, &patches, b"");
+        let segment = open(&bytes[..cut.index(bytes.len())]);
+        prop_assert!(segment.is_none_or(|segment| segment.steps().is_none()));
+    }
+
+    #[test]
+    fn a_walk_meets_every_directory_once(
+        parts in prop::collection::vec(patches(), 1..5),
+        count in 1..4usize,
+    ) {
+        let manifest = chain(&parts);
+        let mut seen = Vec::new();
+        for stretch in manifest.stretches(count) {
+            let Ok(()) = manifest.walk(stretch, |path, record| {
+                seen.push((path.to_vec(), record));
+                Ok::<(), Infallible>(())
+            });
+        }
+        prop_assert_eq!(seen, expected(&parts).into_iter().collect::<Vec<_>>());
+        prop_assert!(!manifest.is_damaged());
     }
 
     #[test]
     fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>) {
-        prop_assert!(Segment::parse(bytes.clone()).is_none());
-        prop_assert!(segment::parse_steps(&bytes).is_none());
+        prop_assert!(open(&bytes).is_none());
     }
+}
+
+/// Enough directories for many pages.
+fn many() -> Vec<DirPatch> {
+    let patch = |number: u32| {
+        let name = format!("file-of-{number}").into_bytes().into();
+        let record = FileRecord { inputs: Inputs::default(), ..FileRecord::unknown(b"", 0) };
+        let upserts = vec![FileRecord { name, ..record }];
+        let key = Key(vec![(0, ObjectId([7; 20]))]);
+        let path = RelPath::parse(format!("projects/{:03}/{number:05}", number / 100)).unwrap();
+        DirPatch { path, change: DirChange::Known { key, seal: None, upserts, removals: vec![] } }
+    };
+    (0..5_000).map(patch).collect()
+}
+
+#[test]
+fn a_directory_is_found_among_many_pages() {
+    let patches = many();
+    let manifest = chain(std::slice::from_ref(&patches));
+    for patch in &patches {
+        assert!(manifest.dir(&patch.path).is_some(), "{:?}", patch.path);
+        assert_eq!(manifest.dir(&patch.path.join(b"none")), None);
+    }
+    assert_eq!(manifest.dir(b"a"), None);
+    assert_eq!(manifest.dir(b"zzz"), None);
+    assert_eq!(manifest.dirs_within(b"projects/007").len(), 100);
+    assert!(manifest.stretches(2).len() == 2 && !manifest.is_damaged());
+}
+
+#[test]
+fn damage_far_away_does_not_matter_until_it_is_read() {
+    let patches = many();
+    let header = Header { generation: 1, ..Header::absent() };
+    let mut bytes = segment::pack(&header, &patches, b"steps");
+    let last_page = bytes.len() - 200;
+    bytes[last_page] ^= 1;
+    let manifest = Manifest::chain(vec![open(&bytes).unwrap()]).unwrap();
+    assert!(manifest.dir(&patches[0].path).is_some());
+    assert!(!manifest.is_damaged());
+    assert_eq!(manifest.dir(&patches[4_999].path), None);
+    assert!(manifest.is_damaged());
 }

@@ -1,21 +1,37 @@
+#![expect(clippy::disallowed_methods, reason = "disk edge: waits for the volume's clock to tick")]
 //! The staging directory and the places in it.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
 
 use crate::disk::{Dir, DiskError};
 use crate::journal;
+use crate::manifest::record::Seal;
 use crate::name::STAGING_DIR;
 use crate::path::{self, RelPath};
+
+/// Fewer directories than this are listed as quickly as they are compared with their seals.
+const WORTH_SEALING: usize = 64;
+/// A file that is made to see what time it gets.
+const PROBE: &[u8] = b"tick";
+/// How long to wait for the clock of the volume, and how often. A tick takes 1 to 10 ms.
+const TICK: Duration = Duration::from_millis(1);
+const PATIENCE: usize = 20;
 
 /// The staging directory of a run.
 #[derive(Debug)]
 pub(crate) struct Stage {
     dir: Dir,
     grafts: Vec<RelPath>,
-    /// Directories made so far, by their path within the stage.
-    made: HashSet<RelPath>,
-    /// The directory that was used last, by its path within the stage.
-    open: Option<(RelPath, Dir)>,
+    /// The way to the directory that was used last, open, from the graft down.
+    way: Vec<Dir>,
+    /// The live path of the directory that was used last, and which graft it is in.
+    last: Option<(RelPath, usize)>,
+    /// Directories made so far, by their path from the data root.
+    made: Vec<RelPath>,
+    /// How directories within grafts looked when they were left, by their live path.
+    seals: BTreeMap<RelPath, Seal>,
 }
 
 impl Stage {
@@ -23,7 +39,14 @@ impl Stage {
     pub(super) fn make(root: &Dir, grafts: &[RelPath]) -> Result<Self, DiskError> {
         Self::remove(root)?;
         let dir = root.make_dir(STAGING_DIR.as_bytes(), 0o700)?;
-        Ok(Self { dir, grafts: grafts.to_vec(), made: HashSet::new(), open: None })
+        Ok(Self {
+            dir,
+            grafts: grafts.to_vec(),
+            way: Vec::new(),
+            last: None,
+            made: Vec::new(),
+            seals: BTreeMap::new(),
+        })
     }
 
     /// Removes the stage with all that is in it.
@@ -37,43 +60,84 @@ impl Stage {
         number: u64,
         path: &RelPath,
     ) -> Result<(&Dir, Vec<u8>), DiskError> {
-        let Some(graft) = journal::graft_of(&self.grafts, path) else {
-            return Ok((&self.dir, journal::staged_file(number)));
-        };
-        let mut within = RelPath::from_clean(&journal::staged_dir(graft as u64));
-        let parent = path.parent();
-        within.push(path::below(&parent, &self.grafts[graft]).unwrap_or_default());
-        let name = path::file_name(path).to_vec();
-        Ok((self.open(within)?, name))
-    }
-
-    fn open(&mut self, within: RelPath) -> Result<&Dir, DiskError> {
-        let dir = match self.open.take() {
-            Some((open, dir)) if open == within => dir,
-            _ => self.make_way(&within)?,
-        };
-        let (_, dir) = self.open.insert((within, dir));
-        Ok(dir)
-    }
-
-    /// Makes a directory of the stage and those above it, as far as they are missing.
-    fn make_way(&mut self, within: &RelPath) -> Result<Dir, DiskError> {
-        let all: Vec<&[u8]> = path::ancestors(within).chain([within.as_bytes()]).collect();
-        for way in all.into_iter().filter(|way| !way.is_empty()) {
-            if !self.made.contains(&RelPath::from_clean(way)) {
-                let parent = self.dir.open(path::parent(way))?;
-                parent.make_dir(path::file_name(way), 0o755)?;
-                self.made.insert(RelPath::from_clean(way));
-            }
+        let parent = path::parent(path);
+        if !self.last.as_ref().is_some_and(|(last, _)| last.as_bytes() == parent) {
+            let Some(graft) = journal::graft_of(&self.grafts, path) else {
+                return Ok((&self.dir, journal::staged_file(number)));
+            };
+            self.enter(parent, graft)?;
         }
-        self.dir.open(within)
+        let dir = self.way.last().unwrap_or(&self.dir);
+        Ok((dir, path::file_name(path).to_vec()))
+    }
+
+    /// Goes to a directory within a graft; those on the way are made where they are missing.
+    fn enter(&mut self, directory: &[u8], graft: usize) -> Result<(), DiskError> {
+        self.leave()?;
+        let mut names = vec![journal::staged_dir(graft as u64)];
+        let below = path::below(directory, &self.grafts[graft]).unwrap_or_default();
+        names.extend(
+            below.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).map(Vec::from),
+        );
+        let is_open =
+            |(dir, name): &(&Dir, &Vec<u8>)| path::file_name(dir.path()) == name.as_slice();
+        let common = self.way.iter().zip(&names).take_while(is_open).count();
+        self.way.truncate(common);
+        for name in &names[common..] {
+            let parent = self.way.last().unwrap_or(&self.dir);
+            let dir = parent.make_or_open_dir(name, 0o755)?;
+            self.made.push(dir.path().clone());
+            self.way.push(dir);
+        }
+        self.last = Some((RelPath::from_clean(directory), graft));
+        Ok(())
+    }
+
+    /// Remembers how the directory looks that was used last. If something is put into it later it
+    /// looks different, and is listed; the graft itself is touched when it is moved.
+    fn leave(&mut self) -> Result<(), DiskError> {
+        let Some((directory, graft)) = self.last.take() else { return Ok(()) };
+        let Some(dir) = self.way.last().filter(|_| directory != self.grafts[graft]) else {
+            return Ok(());
+        };
+        self.seals.insert(directory, dir.look_at_self()?.seal());
+        Ok(())
+    }
+
+    /// Returns how the directories within grafts look, so that a later look can tell whether anything
+    /// has come or gone. Nothing, if there are few: then it costs nothing to list them.
+    ///
+    /// A change in the same tick of the volume's clock would not show, so the tick must have passed
+    /// before anybody else sees them.
+    pub(super) fn seals(&mut self) -> Result<BTreeMap<RelPath, Seal>, DiskError> {
+        self.leave()?;
+        let seals = std::mem::take(&mut self.seals);
+        if seals.len() < WORTH_SEALING {
+            return Ok(BTreeMap::new());
+        }
+        let newest = seals.values().map(|seal| seal.changed.max(seal.modified)).max();
+        for _ in 0..PATIENCE {
+            if Some(self.tick()?) > newest {
+                return Ok(seals);
+            }
+            thread::sleep(TICK);
+        }
+        Ok(BTreeMap::new())
+    }
+
+    /// Returns what time the volume would give to a change now.
+    fn tick(&self) -> Result<u64, DiskError> {
+        let file = self.dir.create(PROBE, 0o600)?;
+        let look = self.dir.look_at_file(PROBE, &file)?;
+        self.dir.unlink(PROBE)?;
+        Ok(look.stat.modified)
     }
 
     /// Makes the names in the stage durable, directory by directory, and its own name with them: a
     /// journal that outlives its stage would take all its files for placed.
     pub(super) fn sync_dirs(&self, root: &Dir) -> Result<(), DiskError> {
-        for within in &self.made {
-            self.dir.open(within)?.sync()?;
+        for path in &self.made {
+            root.open(path)?.sync()?;
         }
         self.dir.sync()?;
         root.sync()

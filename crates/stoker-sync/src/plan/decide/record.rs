@@ -74,7 +74,7 @@ impl Deciding<'_> {
         } else if has_same_key && upserts.is_empty() && removals.is_empty() {
             return;
         } else {
-            DirChange::Known { key, upserts, removals }
+            DirChange::Known { key, seal: None, upserts, removals }
         };
         self.out.work.patches.push(DirPatch { path, change });
     }
