@@ -10,6 +10,7 @@ use stoker_text::glob::{ExcludeError, Excludes, Glob, GlobError};
 use stoker_text::template::{Limits, Template, TemplateError};
 
 use crate::manipulate::Values;
+use crate::name::{self, NameFault};
 use crate::path::{PathError, RelPath};
 use crate::request::{
     Deletion, DriftPolicy, Mapping, MappingKind, Patch, Presence, Prune, Request, Templating,
@@ -39,6 +40,18 @@ pub enum Error {
         text: String,
         /// What is wrong.
         source: PathError,
+    },
+    /// A path has a name in it that can't be, perhaps only after its template was filled in.
+    #[error("mapping {}: the {field} {path:?} {fault}", .mapping + 1)]
+    Name {
+        /// The position of the mapping.
+        mapping: usize,
+        /// Which path.
+        field: &'static str,
+        /// What it came to.
+        path: RelPath,
+        /// What is wrong.
+        fault: NameFault,
     },
     /// Nothing is left of a path after its template was filled in. It is refused, because nothing
     /// would mean everything: the whole repository, or the whole data directory.
@@ -90,6 +103,20 @@ pub fn request(profile: &Profile, values: Values, commit: &str) -> Result<Reques
     Ok(request)
 }
 
+impl Error {
+    /// Returns the position of the mapping that is wrong, if it is one.
+    pub fn mapping(&self) -> Option<usize> {
+        match self {
+            Self::Template { mapping, .. }
+            | Self::Path { mapping, .. }
+            | Self::Name { mapping, .. }
+            | Self::Empty { mapping, .. }
+            | Self::Glob { mapping, .. } => Some(*mapping),
+            Self::Excludes { .. } => None,
+        }
+    }
+}
+
 impl Filler<'_> {
     fn fill(&self, wanted: &gatewaysync::Mapping) -> Result<Mapping, Error> {
         let source = self.text("source", &wanted.source)?;
@@ -103,9 +130,13 @@ impl Filler<'_> {
         let patches =
             wanted.patches.iter().map(|patch| self.patch(patch)).collect::<Result<_, _>>();
         let is_on = |flag: Option<bool>, default| flag.unwrap_or(default);
+        let destination = self.path("destination", destination)?;
+        if name::is_reserved(&destination) {
+            return Err(self.refuse("destination", destination, NameFault::Reserved));
+        }
         Ok(Mapping {
             source: self.path("source", source)?,
-            destination: self.path("destination", destination)?,
+            destination,
             kind,
             presence: if is_on(wanted.required, false) {
                 Presence::Required
@@ -143,6 +174,49 @@ impl Filler<'_> {
         if text.is_empty() {
             return Err(Error::Empty { mapping, field });
         }
-        RelPath::parse(&text).map_err(|source| Error::Path { mapping, field, text, source })
+        let path =
+            RelPath::parse(&text).map_err(|source| Error::Path { mapping, field, text, source })?;
+        let fault = path.components().find_map(|name| name::check_component(name).err());
+        match fault {
+            Some(fault) => Err(self.refuse(field, path, fault)),
+            None => Ok(path),
+        }
+    }
+
+    fn refuse(&self, field: &'static str, path: RelPath, fault: NameFault) -> Error {
+        Error::Name { mapping: self.mapping, field, path, fault }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn destination(text: &str, to: &str) -> Result<RelPath, String> {
+        let mapping = gatewaysync::Mapping {
+            source: "p".into(),
+            destination: text.into(),
+            ..gatewaysync::Mapping::default()
+        };
+        let vars = BTreeMap::from([("to".to_owned(), to.to_owned())]);
+        let values = Values { vars, ..Values::default() };
+        let filled = Filler { mapping: 0, values: &values }.fill(&mapping);
+        filled.map(|mapping| mapping.destination).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_destination_is_judged_after_its_template_was_filled_in() {
+        assert_eq!(destination("a/{{.Vars.to}}/", "b"), Ok(RelPath::parse("a/b").unwrap()));
+        let reserved =
+            |path: &str| Err(format!("mapping 1: the destination {path:?} is reserved by Stoker"));
+        assert_eq!(destination("{{.Vars.to}}", ".stoker"), reserved(".stoker"));
+        assert_eq!(destination("{{.Vars.to}}/a", ".sync-staging/"), reserved(".sync-staging/a"));
+        assert_eq!(destination("a/{{.Vars.to}}x", ".stoker-"), reserved("a/.stoker-x"));
+        let long = destination("a/{{.Vars.to}}/b", &"n".repeat(256)).unwrap_err();
+        assert!(long.ends_with("is longer than 255 bytes"), "{long}");
+        assert!(destination("a/{{.Vars.to}}/b", &"n".repeat(255)).is_ok());
+        for to in ["", "..", "/etc", "a\0"] {
+            assert!(destination("{{.Vars.to}}", to).is_err(), "{to:?}");
+        }
     }
 }
