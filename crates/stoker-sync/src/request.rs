@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use stoker_text::glob::{Excludes, Glob};
 
 use crate::hash::Fingerprint;
+use crate::manifest::header::Shape;
 use crate::manipulate::Values;
 use crate::path::RelPath;
 use crate::source::ObjectId;
@@ -167,11 +168,14 @@ impl Request {
 
     /// Returns what must be equal for directories of the last sync to be trusted unseen.
     ///
-    /// Values that only change the content of files are not in it: those are kept per file.
-    pub(crate) fn profile(&self) -> ObjectId {
+    /// Values that only change the content of files are not in it: those are kept per file. The
+    /// shapes of the sources are, because a slash behind a destination means something to a file
+    /// only.
+    pub(crate) fn profile(&self, shapes: impl IntoIterator<Item = Shape>) -> ObjectId {
         let mut fingerprint = Fingerprint::new(RULES);
+        let mut shapes = shapes.into_iter();
         for mapping in &self.mappings {
-            mapping.describe(&mut fingerprint);
+            mapping.describe(shapes.next(), &mut fingerprint);
         }
         fingerprint.add(format!("{:?}", self.excludes).as_bytes());
         fingerprint.finish()
@@ -192,11 +196,16 @@ impl Mapping {
         }
     }
 
-    fn describe(&self, fingerprint: &mut Fingerprint) {
+    fn describe(&self, shape: Option<Shape>, fingerprint: &mut Fingerprint) {
         fingerprint.add(&self.source);
         fingerprint.add(&self.destination);
-        let flags =
-            format!("{:?} {:?} {:?} {:?}", self.kind, self.presence, self.prune, self.template);
+        let kind = match self.kind {
+            MappingKind::IntoDir if shape != Some(Shape::File) || self.destination.is_root() => {
+                MappingKind::Inferred
+            }
+            kind => kind,
+        };
+        let flags = format!("{kind:?} {:?} {:?} {:?}", self.presence, self.prune, self.template);
         fingerprint.add(flags.as_bytes());
         for patch in &self.patches {
             fingerprint.add(patch.file.as_ref().map_or("", Glob::as_str).as_bytes());

@@ -212,6 +212,25 @@ fn a_no_op_writes_nothing_and_asks_git_once() {
     assert_eq!(discoveries, 3);
 }
 
+// Trailing slashes mean nothing, except behind a file's directory.
+#[test]
+fn a_mapping_spelled_with_slashes_is_the_same_mapping() {
+    let (world, repo) = (World::new(), plant());
+    world.sync(&repo.url(), &["--map", "projects:projects"]).exits(0);
+    let before = fingerprint(&world.data());
+    for map in ["projects/:projects/", "projects:projects/", "./projects:projects//"] {
+        let run = world.sync(&repo.url(), &["--map", map]).exits(0);
+        assert!(run.stdout.starts_with("unchanged: "), "{map}: {run:?}");
+        assert_eq!(fingerprint(&world.data()), before, "{map}");
+    }
+    let file = "config/site.json";
+    let (other, repo) = (World::new(), plant());
+    other.sync(&repo.url(), &["--map", &format!("{file}:config/a")]).exits(0);
+    other.sync(&repo.url(), &["--map", &format!("{file}:config/a/")]).exits(0);
+    let live = stoker_testkit::tree::tree([("config/a/site.json", "{\"site\":7}\n")]);
+    assert_eq!(other.live(), live);
+}
+
 #[test]
 fn plan_shows_what_would_change_and_touches_nothing() {
     let (world, repo) = (World::new(), plant());

@@ -130,7 +130,7 @@ impl<'a> Conclusion<'a> {
             generation: last.generation + 1,
             previous: if self.planning.view.manifest.is_absent() { 0 } else { last.generation },
             commit: self.planning.request.commit.clone(),
-            profile: self.planning.request.profile(),
+            profile: self.planning.request.profile(self.mounts.iter().map(|m| m.content.shape())),
             files: since(last.files, decided.counts.by_mapping.values().sum()),
             manipulated: since(last.manipulated, decided.counts.manipulated),
             owed,

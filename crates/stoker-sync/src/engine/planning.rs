@@ -47,7 +47,8 @@ impl Planning<'_> {
 
     fn is_same_profile(&self) -> bool {
         let manifest = &self.view.manifest;
-        !manifest.is_absent() && manifest.header().profile == self.request.profile()
+        let shapes = manifest.header().mappings.iter().map(|mapping| mapping.shape);
+        !manifest.is_absent() && manifest.header().profile == self.request.profile(shapes)
     }
 
     /// A source that comes or goes changes who owns what, as much as another profile does.
