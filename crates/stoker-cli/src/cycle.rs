@@ -12,7 +12,7 @@ use stoker_api::gatewaysync::DesignerSessionPolicy;
 use stoker_ignition::{Approach, Gateway, Policy, Run, Scan, ScanOutcome, Verification};
 use stoker_sync::request::{Deletion, Look};
 use stoker_sync::source::Source;
-use stoker_sync::{Cancel, Engine, OpenGate, Plan, Report, Request, View, plan, profile, report};
+use stoker_sync::{Cancel, Engine, OpenGate, Plan, Report, Request, View, plan, report};
 
 pub(crate) use cause::git;
 pub(crate) use outcome::{Name, Outcome, Planned, Status, Warned};
@@ -46,10 +46,11 @@ pub(crate) fn plan(
     setting: Setting<'_>,
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
-    let mut request = request(subject, setting.target)?;
+    let mut request = setting.target.request(&subject.commit)?;
     let mut view = View::open(&setting.target.data.data)
         .map_err(|error| cause::open(&error, setting.target))?;
-    look_briefly(&view, &mut request, outcome);
+    outcome.found(&view);
+    look_briefly(&view, &mut request);
     setting.progress.phase("comparing".to_owned());
     let plan = preview(
         |source, request| view.plan(source, request, setting.cancel),
@@ -80,8 +81,7 @@ fn preview(
 
 /// A run that brings another commit looks only at what it touches, so that its cost follows the
 /// change; whoever asks for a look at every byte gets it all the same.
-fn look_briefly(view: &View, request: &mut Request, outcome: &mut Outcome) {
-    outcome.previous_commit = view.commit().map(str::to_owned);
+fn look_briefly(view: &View, request: &mut Request) {
     let is_other = view.commit().is_some_and(|commit| commit != request.commit);
     if is_other && request.look == Look::Stat {
         request.look = Look::Touched;
@@ -99,11 +99,12 @@ pub(crate) fn sync(
         outcome.warn("Paused", "the profile is paused: nothing was done");
         return Ok(());
     }
-    let mut request = request(subject, target)?;
+    let mut request = target.request(&subject.commit)?;
     progress.phase("opening the data directory".to_owned());
     let mut engine =
         Engine::open(&target.data, cancel).map_err(|error| cause::open(&error, setting.target))?;
-    look_briefly(engine.view(), &mut request, outcome);
+    outcome.found(engine.view());
+    look_briefly(engine.view(), &mut request);
     progress.phase("comparing".to_owned());
     if target.profile.dry_run {
         let plan = preview(
@@ -123,26 +124,12 @@ pub(crate) fn sync(
     let written = engine.write(plan, subject.source, cancel);
     let written = written.map_err(|error| cause::write(&error))?;
     progress.phase("applying".to_owned());
-    let report = talk.apply(written, outcome)?;
+    let applied = talk.apply(written, outcome);
+    // What changed is owed a scan from here on, however the run goes on.
+    outcome.scans = Scans::OWED.limited_to(engine.view().owed());
+    let report = applied?;
     outcome.applied(&report);
     talk.scan(&mut engine, (&report, setting), outcome)
-}
-
-fn request(subject: &Subject<'_>, target: &Target) -> Result<Request, Failure> {
-    let mut values = target.values.clone();
-    values.commit = Some(subject.commit.clone());
-    let request = profile::request(&target.profile, values, &subject.commit);
-    let mut request = request.map_err(|error| {
-        Failure::world("ProfilesInvalid", &error)
-            .hint("mend the profile; a variable that it misses can be given with --var K=V")
-    })?;
-    request.deletion = target.deletion.unwrap_or(request.deletion);
-    request.look = target.look;
-    request.scan = match target.gateway {
-        Some(_) => stoker_sync::request::Scan::Owed,
-        None => stoker_sync::request::Scan::None,
-    };
-    Ok(request)
 }
 
 /// What there is to say to the gateway in this run.

@@ -15,6 +15,9 @@ pub(crate) struct Failure {
     /// Whose fault it is, which decides the exit code.
     #[serde(skip)]
     pub(crate) blame: Blame,
+    /// The ref that it was about, where it could be read before things went wrong.
+    #[serde(skip)]
+    pub(crate) git_ref: Option<String>,
 }
 
 /// Whose fault a failure is.
@@ -34,6 +37,7 @@ impl Failure {
             message: message.into(),
             hint: Some("see the flags, with an example: stoker sync --help".to_owned()),
             blame: Blame::Usage,
+            git_ref: None,
         }
     }
 
@@ -44,7 +48,15 @@ impl Failure {
             message: Chain(error).to_string(),
             hint: None,
             blame: Blame::World,
+            git_ref: None,
         }
+    }
+
+    /// Adds the ref that it was about.
+    #[must_use]
+    pub(crate) fn about(mut self, git_ref: Option<&str>) -> Self {
+        self.git_ref = git_ref.map(str::to_owned);
+        self
     }
 
     /// Adds what to do next.

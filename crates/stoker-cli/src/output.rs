@@ -86,7 +86,7 @@ impl Console {
             }
             return;
         }
-        let mut outcome = Outcome::begin(None);
+        let mut outcome = Outcome::begin(failure.git_ref.as_deref());
         outcome.conclude(Err(failure.clone()));
         self.value(&outcome);
     }

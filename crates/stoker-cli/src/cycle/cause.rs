@@ -105,6 +105,7 @@ pub(super) fn not_loaded(names: &[String]) -> Failure {
         message: format!("the gateway scanned, but has not loaded {}", names.join(", ")),
         hint: Some("look at the gateway's log for what it says of their project.json".to_owned()),
         blame: Blame::World,
+        git_ref: None,
     }
 }
 
@@ -143,6 +144,5 @@ fn read(error: &source::Error, whole: &(dyn Error + 'static)) -> Failure {
 }
 
 fn cancelled(error: &(dyn Error + 'static)) -> Failure {
-    let message = Chain(error).to_string();
-    Failure { reason: "Cancelled".to_owned(), message, hint: None, blame: Blame::World }
+    Failure::world("Cancelled", error)
 }

@@ -8,7 +8,7 @@ use stoker_api::gatewaysync::DriftPolicy;
 use stoker_ignition::{Scan, ScanOutcome};
 use stoker_sync::plan::{Action, Change, DriftKind};
 use stoker_sync::report::{Halves, Listed};
-use stoker_sync::{Plan, Report};
+use stoker_sync::{Plan, Report, View};
 
 pub(crate) use name::Name;
 pub(crate) use time::Durations;
@@ -122,6 +122,12 @@ impl Outcome {
     pub(crate) fn warn(&mut self, code: &str, message: &str) {
         let (code, path) = (code.to_owned(), Name(Vec::new()));
         self.warnings.push(Warned { code, path, message: message.to_owned() });
+    }
+
+    /// Takes what the last run left: its commit, and the scans that are still owed.
+    pub(crate) fn found(&mut self, view: &View) {
+        self.previous_commit = view.commit().map(str::to_owned);
+        self.scans = Scans::OWED.limited_to(view.owed());
     }
 
     /// Takes the end of a run.

@@ -90,6 +90,23 @@ fn a_gateway_that_is_away_gets_its_files_and_is_owed_a_scan() {
 }
 
 #[test]
+fn a_scan_that_is_owed_is_told_by_a_run_without_a_gateway() {
+    let line = Line::new();
+    line.gateway.set(State::Down);
+    line.sync().exits(1);
+    let run = line.world.sync(&line.repo.url(), &["-o", "json"]).exits(0).json();
+    assert_eq!(run["status"], "unchanged");
+    assert_eq!(
+        (&run["scan"]["projects"], &run["scan"]["config"]),
+        (&"owed".into(), &"skipped".into())
+    );
+    let failed = line.world.sync(&line.repo.url(), &["-o", "json", "--map", "absent:projects"]);
+    assert_eq!(failed.exits(1).json()["scan"]["projects"], "owed");
+    line.gateway.set(State::Running);
+    assert_eq!(line.sync().exits(0).json()["scan"]["projects"], "done");
+}
+
+#[test]
 fn a_lock_that_another_holds_stops_the_run_before_any_file() {
     let line = Line::new();
     line.gateway.hold_lock(Half::Projects, Duration::from_mins(1));

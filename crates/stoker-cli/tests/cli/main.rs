@@ -13,4 +13,5 @@ mod leak;
 mod refusal;
 mod told;
 mod trace;
+mod usage;
 mod world;

@@ -99,6 +99,7 @@ fn end(outcome: Outcome) -> Result<(), Failure> {
             message: "a scene failed".to_owned(),
             hint: None,
             blame: Blame::World,
+            git_ref: None,
         }),
         _ => Ok(()),
     }

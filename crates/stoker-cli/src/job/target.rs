@@ -1,0 +1,117 @@
+//! The receiving end: a data directory, the rules for it, and its gateway.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use stoker_api::chain::Chain;
+use stoker_api::contract::metadata::Profile;
+use stoker_sync::request::{Deletion, Look, Scan};
+use stoker_sync::{Missing, Options, Request};
+use stoker_text::template::Context;
+
+use super::{access, profile};
+use crate::arguments::{GatewayArguments, TargetArguments};
+use crate::failure::Failure;
+
+const MEND_THE_PROFILE: &str =
+    "mend the mapping; what it misses can be given with --var K=V or --gateway-name NAME";
+
+/// A data directory, the rules for it, and its gateway.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// What goes where.
+    pub(crate) profile: Profile,
+    /// What templates may speak of, as far as it is known before the ref is resolved.
+    pub(crate) values: Context,
+    /// The data directory.
+    pub(crate) data: Options,
+    /// What the command line says about mass deletion; else the profile's word counts.
+    pub(crate) deletion: Option<Deletion>,
+    /// How far to look for drift.
+    pub(crate) look: Look,
+    /// Whom to tell.
+    pub(crate) gateway: Option<stoker_ignition::Options>,
+}
+
+impl Target {
+    /// Everything but the gateway.
+    pub(crate) fn new(chosen: profile::Chosen, arguments: &TargetArguments) -> Self {
+        let values = Context {
+            gateway_name: arguments.gateway_name.clone(),
+            profile: chosen.name,
+            vars: chosen.profile.vars.clone(),
+            ..Context::default()
+        };
+        let deletion = arguments.allow_mass_delete.then_some(Deletion::Unlimited);
+        let look = match (arguments.verify, arguments.no_drift) {
+            (true, _) => Look::Content,
+            (false, true) => Look::Touched,
+            (false, false) => Look::Stat,
+        };
+        let data = Options {
+            data: arguments.data.clone(),
+            missing: if arguments.create { Missing::Create } else { Missing::Refuse },
+            lock_timeout: arguments.lock_timeout,
+        };
+        Self { profile: chosen.profile, values, data, deletion, look, gateway: None }
+    }
+
+    /// Files of a working directory, by flags alone.
+    pub(crate) fn of_directory(
+        arguments: &TargetArguments,
+        gateway: &GatewayArguments,
+    ) -> Result<Self, Failure> {
+        if gateway.gateway.is_some() && gateway.api_key_file.is_none() {
+            return Err(access::no_api_key());
+        }
+        let mut target = Self::new(profile::of_flags(arguments)?, arguments);
+        target.gateway = gateway_options(gateway, gateway.api_key_file.clone())?;
+        target.check(arguments)?;
+        Ok(target)
+    }
+
+    /// What is asked of the engine for a commit.
+    pub(crate) fn request(&self, commit: &str) -> Result<Request, Failure> {
+        let mut request = self
+            .fill(commit)
+            .map_err(|error| Failure::world("ProfilesInvalid", &error).hint(MEND_THE_PROFILE))?;
+        request.deletion = self.deletion.unwrap_or(request.deletion);
+        request.look = self.look;
+        request.scan = match self.gateway {
+            Some(_) => Scan::Owed,
+            None => Scan::None,
+        };
+        Ok(request)
+    }
+
+    fn fill(&self, commit: &str) -> Result<Request, stoker_sync::profile::Error> {
+        let values = Context { commit: Some(commit.to_owned()), ..self.values.clone() };
+        stoker_sync::profile::request(&self.profile, values, commit)
+    }
+
+    /// Refuses a profile that is wrong whatever the commit will be: one that two commits with
+    /// nothing in common can't mend.
+    pub(super) fn check(&self, arguments: &TargetArguments) -> Result<(), Failure> {
+        let [Err(error), Err(_)] = ["0", "f"].map(|digit| self.fill(&digit.repeat(40))) else {
+            return Ok(());
+        };
+        let map = error.mapping().and_then(|position| arguments.map.get(position));
+        let flag = map.map(|map| format!("--map {}:{}: ", map.source, map.destination));
+        let message = format!("{}{}", flag.unwrap_or_default(), Chain(&error));
+        Err(Failure::usage(message).hint(MEND_THE_PROFILE))
+    }
+}
+
+/// The gateway that is told, if one is.
+pub(super) fn gateway_options(
+    arguments: &GatewayArguments,
+    api_key: Option<PathBuf>,
+) -> Result<Option<stoker_ignition::Options>, Failure> {
+    let (Some(url), Some(key)) = (&arguments.gateway, api_key) else { return Ok(None) };
+    let endpoint = stoker_ignition::Endpoint::parse(url)
+        .map_err(|error| Failure::usage(format!("--gateway: {error}")))?;
+    let mut options = stoker_ignition::Options::new(endpoint, key);
+    options.ca_file.clone_from(&arguments.gateway_ca_file);
+    options.limits.gateway = arguments.gateway_timeout.max(Duration::from_secs(1));
+    Ok(Some(options))
+}

@@ -1,0 +1,71 @@
+//! What the command line or the `-f` file gets wrong is exit code 2, before anything is contacted.
+
+use crate::refusal::refused;
+use crate::world::{Run, World};
+
+/// A repository that nobody can ask: whoever does is found out by the exit code.
+const NOWHERE: &str = "https://nowhere.invalid/plant.git";
+
+fn sync(world: &World, more: &[&str]) -> Run {
+    let mut all = vec!["-o", "json"];
+    all.extend(more);
+    world.sync(NOWHERE, &all)
+}
+
+#[test]
+fn a_path_that_no_commit_can_mend_is_refused_before_anything_is_contacted() {
+    let world = World::new();
+    let long = format!("projects:projects/{}", "n".repeat(256));
+    for (map, vars, words) in [
+        ("p:{{.Nope}}", &[] as &[&str], &["--map p:{{.Nope}}", ".Nope"] as &[&str]),
+        ("{{.Vars.absent}}:projects", &[], &["absent"]),
+        ("p:projects/{{.GatewayName}}", &[], &[".GatewayName"]),
+        ("p:projects/{{.Commit}}/{{.Nope}}", &[], &[".Nope"]),
+        ("p:{{if}}", &[], &["--map"]),
+        ("p:{{.Vars.to}}", &["--var", "to=.stoker"], &[".stoker", "reserved"]),
+        ("p:{{.Vars.to}}/x", &["--var", "to=.sync-staging"], &[".sync-staging", "reserved"]),
+        ("p:{{.Vars.to}}", &["--var", "to=.."], &["\"..\""]),
+        ("p:{{.Vars.to}}", &["--var", "to="], &["empty"]),
+        ("p:{{.Vars.to}}", &["--var", "to=/etc"], &["absolute"]),
+        ("{{.Vars.from}}:p", &["--var", "from=../x"], &["\"..\""]),
+        (&long, &[], &["255"]),
+    ] {
+        let more: Vec<&str> = ["--map", map].into_iter().chain(vars.iter().copied()).collect();
+        refused(sync(&world, &more), 2, "Usage", words);
+    }
+    // What only the commit decides is asked for after the ref is known.
+    refused(sync(&world, &["--map", "p:projects/{{.Commit}}"]), 1, "RemoteUnreachable", &[]);
+}
+
+#[test]
+fn a_template_in_the_file_is_checked_as_early() {
+    let world = World::new();
+    let yaml = format!(
+        "apiVersion: stoker.io/v1alpha1\nkind: GatewaySync\nmetadata: {{name: plant}}\n\
+         spec:\n  git: {{repo: '{NOWHERE}', ref: release}}\n  gateway: {{api: {{secretName: k}}}}\n\
+         \x20 sync: {{profiles: {{default: {{mappings: [{{source: p, destination: 'q/{{{{.PodName}}}}'}}]}}}}}}\n"
+    );
+    let (file, data) = (world.file("sync.yaml", yaml), world.data());
+    let (file, data) = (file.to_str().unwrap(), data.to_str().unwrap());
+    let run = world.stoker(["sync", "-f", file, "--data", data, "-o", "json"]);
+    assert_eq!(run.json()["ref"], "release", "the file's own ref is told");
+    refused(run, 2, "Usage", &["mapping 1", "PodName"]);
+    let words = ["dev", ".", "--once", "--map", "a:{{.Nope}}", "--data", data, "-o", "json"];
+    refused(world.stoker(words), 2, "Usage", &["--map a:{{.Nope}}", ".Nope"]);
+}
+
+#[test]
+fn the_ref_is_told_whatever_else_is_wrong() {
+    let world = World::new();
+    for more in [
+        &["--exclude", "[a"] as &[&str],
+        &["--map", "p:/etc"],
+        &["--gateway", "http://localhost:1"],
+        &["-f", "absent.yaml"],
+        &["--ref", "a..b"],
+    ] {
+        let run = sync(&world, more).exits(2);
+        let wanted = if more.contains(&"--ref") { "a..b" } else { "main" };
+        assert_eq!(run.json()["ref"], wanted, "{more:?}: {run:?}");
+    }
+}
