@@ -11,6 +11,7 @@
 mod conclude;
 mod course;
 mod planning;
+mod private;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
@@ -166,6 +167,7 @@ impl Engine {
         }
         let root = Dir::open_root(&options.data).map_err(disk)?;
         let state = root.open_or_make_dir(STATE_DIR.as_bytes(), 0o700).map_err(disk)?;
+        private::tighten(&root, &options.data);
         let lock = Lock::take(&state, options.lock_timeout, cancel);
         let mut lock = lock.map_err(|source| OpenError::Lock { source })?;
         let recovered = recover::recover(&root, &state);
