@@ -76,7 +76,9 @@ fn preview(
         request.deletion = Deletion::Unlimited;
         planned = plan(subject.source, &request);
     }
-    planned.map_err(|error| cause::plan(&error, setting.target))
+    let plan = planned.map_err(|error| cause::plan(&error, setting.target))?;
+    plan.refuse_pointers(subject.source).map_err(|error| cause::write(&error))?;
+    Ok(plan)
 }
 
 /// A run that brings another commit looks only at what it touches, so that its cost follows the

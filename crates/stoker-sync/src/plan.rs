@@ -7,6 +7,7 @@
 pub(crate) mod decide;
 pub(crate) mod draft;
 mod limit;
+mod pointer;
 #[cfg(test)]
 mod tests;
 
@@ -57,9 +58,10 @@ pub struct Change {
     pub action: Action,
     /// The size of the new content; 0 for deletions and modes.
     pub bytes: u64,
-    /// The position of the mapping it comes from, if one of this request does.
+    /// The position of the mapping that it comes or goes by, if one of this request is it.
     pub mapping: Option<usize>,
-    /// The path in the source.
+    /// The path in the source; of a file that goes, where the source had it. None for a file that
+    /// no sync brought.
     pub source: Option<RelPath>,
 }
 

@@ -258,7 +258,7 @@ fn plan_shows_what_would_change_and_touches_nothing() {
     assert_eq!(result["status"], "planned");
     let changes = json!([
         {"path": "projects/line/project.json", "action": "modify", "bytes": 2, "mapping": 0, "source": "projects/line/project.json"},
-        {"path": "projects/line/views/main/view.json", "action": "delete", "bytes": 0, "mapping": null, "source": null},
+        {"path": "projects/line/views/main/view.json", "action": "delete", "bytes": 0, "mapping": 0, "source": "projects/line/views/main/view.json"},
         {"path": "projects/oven/project.json", "action": "mode", "bytes": 0, "mapping": 0, "source": "projects/oven/project.json"},
     ]);
     let mut told = result["changes"].as_array().unwrap().clone();

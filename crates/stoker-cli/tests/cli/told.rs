@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::fs;
 
 use stoker_testkit::gateway::{Gateway, Half, Options, State};
-use stoker_testkit::git::{Repo, Tree};
+use stoker_testkit::git::{Edit, Repo, Tree};
 
+use crate::refusal::refused;
 use crate::world::{World, plant};
 
 /// A hundred files that are all one blob.
@@ -35,6 +36,17 @@ fn a_plan_shows_the_deletion_that_a_sync_would_refuse() {
     let plan = world.stoker(words).exits(0).json();
     assert_eq!(plan["filesDeleted"], 100);
     assert_eq!(plan["warnings"][0]["code"], "DeletionBlocked");
+}
+
+#[test]
+fn a_plan_names_the_pointer_that_a_sync_would_refuse() {
+    let (world, repo) = (World::new(), plant());
+    repo.commit(Edit::put(Tree::new().lfs_pointer("projects/line/image.png", 7))).unwrap();
+    let mut words = world.sync_words(&repo.url(), &["-o", "json"]);
+    words[0] = OsString::from("plan");
+    refused(world.stoker(&words), 1, "LfsPointer", &["projects/line/image.png"]);
+    words.extend(["--exclude".into(), "**/*.png".into()]);
+    assert_eq!(world.stoker(&words).exits(0).json()["filesAdded"], 4);
 }
 
 #[test]

@@ -40,6 +40,19 @@ fn a_first_sync_puts_files_and_a_second_does_nothing() {
 }
 
 #[test]
+fn a_state_directory_that_was_open_to_all_is_closed() {
+    let scratch = Scratch::new();
+    let commit = Commit::of([("p/x", "1")]);
+    let request = request(&commit, ["p:projects"]);
+    scratch.make_dir("data/.stoker");
+    for mode in [0o777, 0o2770] {
+        scratch.chmod("data/.stoker", mode);
+        sync(&scratch, &commit, &request).unwrap();
+        assert_eq!(scratch.mode("data/.stoker"), mode & 0o7000 | 0o700);
+    }
+}
+
+#[test]
 fn a_change_touches_what_changed_and_asks_for_nothing_else() {
     let scratch = Scratch::new();
     let old =
@@ -419,4 +432,52 @@ fn links_and_submodules_are_skipped_and_named_again_by_every_run() {
         let refused = sync(&scratch, &commit, &request(&commit, [&format!("{source}:projects")]));
         assert!(refused.is_err() && scratch.exists("data/projects/a"));
     }
+}
+
+#[test]
+fn a_plan_tells_by_which_mapping_files_go_and_where_the_source_had_them() {
+    let scratch = Scratch::new();
+    let old = Commit::of([("p/a/x", "1"), ("p/b/y", "2"), ("q/z", "3"), ("gone/w", "4")]);
+    let maps = ["p:projects", "q/z:config/z", "gone:other"];
+    sync(&scratch, &old, &request(&old, maps)).unwrap();
+    scratch.write("data/projects/a/foreign", "by hand");
+    let new = Commit::of([("p/b/y", "2"), ("q/z", "3")]);
+    // Another order, and one mapping less.
+    let wanted = looking(unlimited(request(&new, ["q/z:config/z", "p:projects"])), Look::Stat);
+    let plan = scratch.engine().plan(&mut new.clone(), &wanted, &crate::Cancel::default()).unwrap();
+    let told = |change: &crate::plan::Change| {
+        let source = change.source.as_ref().map(ToString::to_string);
+        (change.path.to_string(), change.mapping, source)
+    };
+    let gone: Vec<_> = plan.changes.iter().map(told).collect();
+    assert_eq!(
+        gone,
+        [
+            ("other/w".into(), None, None),
+            ("projects/a/foreign".into(), Some(1), None),
+            ("projects/a/x".into(), Some(1), Some("p/a/x".into())),
+        ]
+    );
+}
+
+#[test]
+fn a_plan_refuses_the_pointers_that_its_write_would_and_reads_small_files_only() {
+    let scratch = Scratch::new();
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n";
+    let large = pointer.repeat(20);
+    let commit =
+        Commit::of([("p/a", "1"), ("p/image.png", pointer), ("p/large", &large), ("p/z", "z")]);
+    let plan = |commit: &Commit| {
+        let wanted = request(commit, ["p:projects"]);
+        scratch.engine().plan(&mut commit.clone(), &wanted, &crate::Cancel::default()).unwrap()
+    };
+    let mut source = commit.clone();
+    let error = plan(&commit).refuse_pointers(&mut source).unwrap_err();
+    assert!(
+        error.to_string().starts_with("\"projects/image.png\" is a Git LFS pointer"),
+        "{error}"
+    );
+    assert_eq!(source.read, 1, "only what has the size of a pointer is read");
+    let fine = Commit::of([("p/large", &large), ("p/z", "z")]);
+    plan(&fine).refuse_pointers(&mut fine.clone()).unwrap();
 }

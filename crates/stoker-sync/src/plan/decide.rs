@@ -62,8 +62,8 @@ pub(crate) struct Counts {
 struct Deciding<'a> {
     by: Decision<'a>,
     facts: &'a Facts,
-    /// Files of ours that go.
-    dropped: HashSet<RelPath>,
+    /// Files of ours that go, with the mapping of the last sync that brought them.
+    dropped: HashMap<RelPath, u16>,
     /// Files that nobody knows and that go.
     orphans: BTreeSet<RelPath>,
     grafts: BTreeSet<RelPath>,
@@ -87,7 +87,7 @@ impl Decision<'_> {
         let mut deciding = Deciding {
             by: self,
             facts,
-            dropped: all_paths(&drafts, |draft| draft.dropped.iter().map(|file| &*file.name)),
+            dropped: drafts.iter().flat_map(dropped).collect(),
             orphans: self.orphans(&drafts, facts),
             grafts: BTreeSet::new(),
             out: Decided::default(),
@@ -140,7 +140,7 @@ impl Deciding<'_> {
             Site::Missing { from } => {
                 self.grafts.insert(from.clone());
             }
-            Site::Blocked { at, .. } if self.dropped.contains(at) => {
+            Site::Blocked { at, .. } if self.dropped.contains_key(at) => {
                 self.grafts.insert(at.clone());
             }
             Site::Blocked { at, nature } => {
@@ -158,7 +158,7 @@ impl Deciding<'_> {
         match found {
             Found::Wanted(look) => return Ok(self.adopt(file, path, look)),
             Found::Dir(files) => {
-                if files.iter().any(|inside| !self.dropped.contains(inside)) {
+                if files.iter().any(|inside| !self.dropped.contains_key(inside)) {
                     let found = "a directory stands with files that nobody here made";
                     return Err(Error::Conflict { path: path.clone(), wanted: "a file", found });
                 }
@@ -208,16 +208,24 @@ impl Deciding<'_> {
 
     fn change(&mut self, path: &RelPath, action: Action, mapping: u16) {
         let index = usize::from(mapping);
-        let source = self.by.mounts.get(index).and_then(|mount| {
-            let mut source = self.by.request.mappings.get(index)?.source.clone();
-            if matches!(mount.content, Content::Dir(_)) {
-                source.push(below_mapping(mount, path));
-            }
-            Some(source)
-        });
+        let source = self.source_of(path, index);
         let mapping = source.is_some().then_some(index);
         self.out.changes.push(Change { path: path.clone(), action, bytes: 0, mapping, source });
     }
+
+    /// Returns where a mapping has a path in the source.
+    fn source_of(&self, path: &RelPath, mapping: usize) -> Option<RelPath> {
+        let mount = self.by.mounts.get(mapping)?;
+        let mut source = self.by.request.mappings.get(mapping)?.source.clone();
+        if matches!(mount.content, Content::Dir(_)) {
+            source.push(below_mapping(mount, path));
+        }
+        Some(source)
+    }
+}
+
+fn dropped(draft: &DirDraft) -> impl Iterator<Item = (RelPath, u16)> {
+    draft.dropped.iter().map(|file| (draft.path.join(&file.name), file.mapping))
 }
 
 fn put(file: Candidate, path: RelPath, slot: (usize, usize)) -> Put {

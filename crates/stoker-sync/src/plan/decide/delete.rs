@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{Deciding, Decision, Facts, all_paths};
+use crate::compose::mount::Content;
+use crate::manifest::header::MappingRecord;
 use crate::path::{self, RelPath};
 use crate::plan::draft::DirDraft;
 use crate::plan::limit::{Arrivals, Census};
-use crate::plan::{Action, DriftKind, Drifted, Error};
-use crate::request::DriftPolicy;
+use crate::plan::{Action, Change, DriftKind, Drifted, Error};
+use crate::request::{DriftPolicy, Mapping};
 use crate::warning::Code;
 
 impl Decision<'_> {
@@ -65,16 +67,36 @@ impl Deciding<'_> {
 
     /// Writes down everything that goes.
     pub(super) fn delete_all(&mut self) {
-        let gone: BTreeSet<RelPath> = self.dropped.iter().chain(&self.orphans).cloned().collect();
+        let gone: BTreeSet<RelPath> = self.dropped.keys().chain(&self.orphans).cloned().collect();
         for path in &gone {
             if self.facts.changed_drops.contains(path) {
                 let message = "it had been changed here; the commit does not hold it, so it went";
                 self.warn(Code::DriftOverwritten, path, message);
             }
-            self.change(path, Action::Delete, u16::MAX);
+            let (mapping, source) = self.origin(path);
+            let (path, action) = (path.clone(), Action::Delete);
+            self.out.changes.push(Change { path, action, bytes: 0, mapping, source });
         }
         self.out.work.empties = self.empties(&gone);
         self.out.work.deletes = gone;
+    }
+
+    /// Returns the mapping by which a file goes, and for one of ours, where the source had it.
+    fn origin(&self, path: &RelPath) -> (Option<usize>, Option<RelPath>) {
+        let now = &self.by.request.mappings;
+        if let Some(brought) = self.dropped.get(path) {
+            let last = self.by.last.mappings.get(usize::from(*brought));
+            let is_same = |new: &Mapping, old: &MappingRecord| {
+                new.source == old.source && new.destination == old.destination
+            };
+            let mapping = last.and_then(|old| now.iter().position(|new| is_same(new, old)));
+            return (mapping, mapping.and_then(|mapping| self.source_of(path, mapping)));
+        }
+        let claim = self.by.ownership.claim(path);
+        let mount = self.by.mounts.iter().rev().find(|mount| {
+            matches!(mount.content, Content::Dir(_)) && Some(mount.destination.as_bytes()) == claim
+        });
+        (mount.map(|mount| usize::from(mount.mapping)), None)
     }
 
     /// Returns the directories that may be empty once these files are gone, deepest first.

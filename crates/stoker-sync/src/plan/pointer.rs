@@ -1,0 +1,39 @@
+//! Git LFS pointers among the files of a plan: a stand-in on a gateway is a broken resource.
+//!
+//! The write refuses them as it meets them. Whoever only looks asks here.
+
+use std::io::Read as _;
+use std::ops::ControlFlow;
+
+use super::{Plan, Put};
+use crate::source::{ObjectId, Source};
+use crate::write;
+
+/// Pointers are shorter than this, and begin with those words.
+const SIZE: u64 = 1024;
+const BEGINNING: &[u8] = b"version https://git-lfs.github.com/spec/";
+
+impl Plan {
+    /// Refuses a plan with a pointer in it, as its write would. Reads small files only.
+    pub fn refuse_pointers(&self, source: &mut dyn Source) -> Result<(), write::Error> {
+        let may_be =
+            |put: &&Put| put.recipe.is_none() && (BEGINNING.len() as u64..SIZE).contains(&put.size);
+        let puts: Vec<&Put> = self.work.puts.iter().filter(may_be).collect();
+        let blobs: Vec<ObjectId> = puts.iter().map(|put| put.blob).collect();
+        let mut pointer = None;
+        let read = source.read(&blobs, &mut |index, size, content| {
+            let mut bytes = Vec::new();
+            // What breaks off is no pointer; the write will notice that it broke off.
+            drop(content.take(size.min(SIZE)).read_to_end(&mut bytes));
+            if bytes.starts_with(BEGINNING) {
+                pointer = Some(puts[index].path.clone());
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        match pointer {
+            Some(path) => Err(write::Error::LfsPointer { path }),
+            None => read.map_err(|source| write::Error::Read { source }),
+        }
+    }
+}
