@@ -93,6 +93,14 @@ pub enum Error {
         /// The repository.
         remote: SafeUrl,
     },
+    /// The transport needs a credential, and there is none.
+    #[error("{remote} needs {needed}, and none was given")]
+    Missing {
+        /// What the URL needs.
+        needed: &'static str,
+        /// The repository.
+        remote: SafeUrl,
+    },
     /// The credential would travel for all to see.
     #[error("credentials over http:// to {remote} would be readable on the way")]
     PlainHttp {
@@ -149,7 +157,7 @@ pub fn check_fit(access: &Access) -> Result<(), Error> {
         Transport::Git | Transport::File => "no credentials",
     };
     match (&access.auth, transport) {
-        (Auth::None, Transport::Ssh) => Err(mismatch("no credential", needed)),
+        (Auth::None, Transport::Ssh) => Err(Error::Missing { needed, remote: access.remote() }),
         (Auth::None, _)
         | (Auth::SshKey { .. }, Transport::Ssh)
         | (Auth::Token { .. } | Auth::GithubApp(_), Transport::Https) => Ok(()),

@@ -11,15 +11,22 @@ use std::time::Duration;
 use stoker_api::word::{SafeUrl, Transport};
 
 use crate::access::Access;
+use crate::auth::Auth;
 use crate::process::{self, Output};
 use phrase::{Class, PHRASES};
 
 /// Why git failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The server refused the credentials, or wanted some.
+    /// The server refused the credentials.
     #[error("the server refused the credentials{}", Status(*.status))]
     Authentication {
+        /// The status of the server's answer, where it speaks HTTP.
+        status: Option<u16>,
+    },
+    /// The server wants credentials, and there are none.
+    #[error("the server wants credentials, and none were given{}", Status(*.status))]
+    CredentialsNeeded {
         /// The status of the server's answer, where it speaks HTTP.
         status: Option<u16>,
     },
@@ -32,6 +39,9 @@ pub enum Fault {
         /// What the TLS library says.
         detail: String,
     },
+    /// Whatever answers at this port, it is not TLS.
+    #[error("the server does not speak TLS at this port")]
+    NoTls,
     /// There is no such repository, or none that we may see.
     #[error("there is no such repository, or none that these credentials may see{}", Status(*.status))]
     NotFound {
@@ -127,7 +137,10 @@ pub(crate) fn judge(access: &Access, ran: Result<Output, process::Error>) -> Res
     if output.status.success() {
         return Ok(output);
     }
-    Err(of_text(&output.stderr, access.url.transport()))
+    Err(match (of_text(&output.stderr, access.url.transport()), &access.auth) {
+        (Fault::Authentication { status }, Auth::None) => Fault::CredentialsNeeded { status },
+        (fault, _) => fault,
+    })
 }
 
 pub(crate) fn of_process(error: process::Error) -> Fault {
@@ -163,6 +176,7 @@ pub(crate) fn of_text(stderr: &str, transport: Transport) -> Fault {
         Some(Class::Tls) if transport == Transport::Https => {
             Fault::Tls { detail: own_words(stderr) }
         }
+        Some(Class::NoTls) if transport == Transport::Https => Fault::NoTls,
         // For a 404 git has a sentence of its own, without the number.
         Some(Class::NotFound) => Fault::NotFound { status: is_web(transport).then_some(404) },
         Some(Class::Unreachable(detail)) => Fault::Unreachable { detail },
@@ -174,7 +188,7 @@ pub(crate) fn of_text(stderr: &str, transport: Transport) -> Fault {
         Some(Class::NotInstalled(program)) => Fault::NotInstalled { program },
         Some(Class::NoPasswdEntry) => Fault::NoPasswdEntry,
         Some(Class::GitTooOld) => Fault::GitTooOld,
-        Some(Class::Tls) | None => Fault::Other { detail: own_words(stderr) },
+        Some(Class::Tls | Class::NoTls) | None => Fault::Other { detail: own_words(stderr) },
     }
 }
 

@@ -55,6 +55,16 @@ pub enum Error {
         /// Why not.
         source: Fault,
     },
+    /// The ref stands for something, but not for a commit.
+    #[error(
+        "what the ref stands for on {remote}, {object}, is a file or a directory, not a commit"
+    )]
+    NotACommit {
+        /// The repository.
+        remote: SafeUrl,
+        /// What the ref stands for.
+        object: Commit,
+    },
     /// Files could not be fetched.
     #[error("failed to fetch {count} files from {remote}")]
     FetchFiles {
@@ -98,6 +108,7 @@ impl Error {
                 _ => Reason::AuthenticationFailed,
             },
             Self::Resolve { .. } => Reason::RefNotFound,
+            Self::NotACommit { .. } => Reason::RefResolutionFailed,
             Self::Store { .. } => Reason::FetchFailed,
             Self::ListRefs { source, .. }
             | Self::FetchHistory { source, .. }
@@ -113,7 +124,10 @@ impl Error {
             | Self::FetchHistory { source, .. }
             | Self::FetchCommit { source, .. }
             | Self::FetchFiles { source, .. } => Some(source),
-            Self::Credentials { .. } | Self::Resolve { .. } | Self::Store { .. } => None,
+            Self::Credentials { .. }
+            | Self::Resolve { .. }
+            | Self::NotACommit { .. }
+            | Self::Store { .. } => None,
         }
     }
 
@@ -132,10 +146,13 @@ impl Error {
 
     fn reason_of(&self, fault: &Fault) -> Reason {
         match fault {
-            Fault::Authentication { .. } => Reason::AuthenticationFailed,
+            Fault::Authentication { .. } | Fault::CredentialsNeeded { .. } => {
+                Reason::AuthenticationFailed
+            }
             Fault::NotFound { .. }
             | Fault::HostKey
             | Fault::Tls { .. }
+            | Fault::NoTls
             | Fault::Unreachable { .. }
             | Fault::Server { .. }
             | Fault::Redirected { .. }
@@ -153,6 +170,9 @@ impl Error {
         match self {
             Self::Credentials { source, remote } => credential_hint(source, remote),
             Self::Resolve { source, remote } => Some(resolve_hint(source, remote)),
+            Self::NotACommit { remote, .. } => Some(format!(
+                "choose a branch, or a tag on a commit; list what is there: git ls-remote {remote}"
+            )),
             Self::Store { source, .. } => source.hint(),
             Self::ListRefs { source, remote }
             | Self::FetchHistory { source, remote }
@@ -173,7 +193,7 @@ fn credential_hint(error: &auth::Error, remote: &SafeUrl) -> Option<String> {
         auth::Error::Mismatch { .. } if remote.to_string().starts_with("http") => {
             "give a token with --token-file".to_owned()
         }
-        auth::Error::Mismatch { .. } => {
+        auth::Error::Missing { .. } | auth::Error::Mismatch { .. } => {
             "give a key with --ssh-key-file and --known-hosts-file".to_owned()
         }
         auth::Error::PlainHttp { .. } => {
@@ -200,6 +220,14 @@ fn fault_hint(fault: &Fault, remote: &SafeUrl) -> Option<String> {
     Some(match fault {
         Fault::Authentication { .. } | Fault::NotFound { .. } => {
             format!("check the URL and the credentials: git ls-remote {remote}")
+        }
+        Fault::CredentialsNeeded { .. } => {
+            "give a token with --token-file FILE (and --username NAME where it is not for a forge), \
+             or a GitHub App with --github-app-id; in a cluster git.auth"
+                .to_owned()
+        }
+        Fault::NoTls => {
+            "use the port that serves https, or http:// if that is what the server speaks".to_owned()
         }
         Fault::HostKey => {
             "compare the server's key with a trusted one: ssh-keyscan HOST, then add it to the known \

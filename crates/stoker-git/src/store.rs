@@ -137,7 +137,13 @@ impl Store {
     }
 
     fn failed(&self, source: Error) -> error::Error {
-        error::Error::Store { path: self.directory.clone(), source }
+        match source {
+            // The store did its part: it is the ref that is wrong.
+            Error::NotACommit { commit } => {
+                error::Error::NotACommit { remote: self.access.remote(), object: commit }
+            }
+            source => error::Error::Store { path: self.directory.clone(), source },
+        }
     }
 }
 

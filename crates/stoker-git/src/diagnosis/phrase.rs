@@ -17,6 +17,10 @@ pub(super) const PHRASES: &[(&str, Class)] = &[
     ("could not read username", Class::Authentication),
     ("could not read password", Class::Authentication),
     ("invalid credentials", Class::Authentication),
+    // What GnuTLS and OpenSSL say when the other side answers in plain text.
+    ("unexpected tls packet", Class::NoTls),
+    ("wrong version number", Class::NoTls),
+    ("packet length too long", Class::NoTls),
     ("ssl certificate problem", Class::Tls),
     ("server certificate verification failed", Class::Tls),
     ("certificate", Class::Tls),
@@ -80,6 +84,7 @@ pub(super) enum Class {
     Authentication,
     HostKey,
     Tls,
+    NoTls,
     NotFound,
     Unreachable(&'static str),
     NotOurRef,

@@ -75,6 +75,20 @@ fn sentences_have_one_meaning_each() {
     }
 }
 
+// Sentences of GnuTLS, of OpenSSL 3.0 and of OpenSSL 3.2.
+#[test]
+fn plain_text_behind_https_is_not_a_certificate() {
+    for said in [
+        "gnutls_handshake() failed: An unexpected TLS packet was received.",
+        "error:0A00010B:SSL routines::wrong version number",
+        "OpenSSL/3.2.1: error:0A0000C6:SSL routines::packet length too long",
+    ] {
+        let stderr = format!("fatal: unable to access 'https://h:8080/': {said}");
+        assert_eq!(fault(&stderr), Fault::NoTls, "{said}");
+        assert!(matches!(of_text(&stderr, Transport::Http), Fault::Other { .. }), "{said}");
+    }
+}
+
 #[test]
 fn tls_has_its_own_words() {
     let said = "fatal: unable to access 'https://h/': server certificate verification failed. CAfile: none CRLfile: none";

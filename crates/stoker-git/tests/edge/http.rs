@@ -62,12 +62,14 @@ fn missing_and_wrong_credentials_are_told_as_such() {
     let world = world();
     let url = world.server.mount("plant", &world.repo);
     world.server.require(Wanted::Basic("robot".into(), "right".into()));
-    for access in [public(&url), world.with_token(&url, "wrong")] {
-        let error = world.place.resolve(&access, "main").unwrap_err();
-        assert!(matches!(fault(&error), Fault::Authentication { .. }), "{error:?}");
-        assert_eq!(error.reason(), Reason::AuthenticationFailed);
-        assert!(error.hint().unwrap().contains("git ls-remote"));
-    }
+    let error = world.place.resolve(&world.with_token(&url, "wrong"), "main").unwrap_err();
+    assert!(matches!(fault(&error), Fault::Authentication { .. }), "{error:?}");
+    assert_eq!(error.reason(), Reason::AuthenticationFailed);
+    assert!(error.hint().unwrap().contains("git ls-remote"));
+    let error = world.place.resolve(&public(&url), "main").unwrap_err();
+    assert!(matches!(fault(&error), Fault::CredentialsNeeded { .. }), "{error:?}");
+    assert_eq!(error.reason(), Reason::AuthenticationFailed);
+    assert!(error.hint().unwrap().contains("--token-file"));
 }
 
 // B13: the file is read anew each time, and once more after a refusal.
