@@ -77,7 +77,7 @@ fn preview(
         planned = plan(subject.source, &request);
     }
     let plan = planned.map_err(|error| cause::plan(&error, setting.target))?;
-    plan.refuse_pointers(subject.source).map_err(|error| cause::write(&error))?;
+    plan.refuse_pointers(subject.source).map_err(|error| cause::write(&error, setting.target))?;
     Ok(plan)
 }
 
@@ -124,9 +124,9 @@ pub(crate) fn sync(
     let mut talk = Talk::begin(&engine, &plan, setting, outcome)?;
     progress.phase(format!("writing {} files", plan.changes.len()));
     let written = engine.write(plan, subject.source, cancel);
-    let written = written.map_err(|error| cause::write(&error))?;
+    let written = written.map_err(|error| cause::write(&error, target))?;
     progress.phase("applying".to_owned());
-    let applied = talk.apply(written, outcome);
+    let applied = talk.apply(written, target, outcome);
     // What changed is owed a scan from here on, however the run goes on.
     outcome.scans = Scans::OWED.limited_to(engine.view().owed());
     let report = applied?;
@@ -186,14 +186,15 @@ impl Talk {
     fn apply(
         &self,
         written: stoker_sync::Written<'_>,
+        target: &Target,
         outcome: &mut Outcome,
     ) -> Result<Report, Failure> {
         let Self::Full(gateway, designers) = self else {
-            return written.apply(&mut OpenGate).map_err(|error| cause::apply(&error));
+            return written.apply(&mut OpenGate).map_err(|error| cause::apply(&error, target));
         };
         let halves = report::Halves::of(written.plan().changes.iter().map(|c| &c.path));
         let mut lock = ScanLock::new(gateway, halves, *designers);
-        let report = written.apply(&mut lock).map_err(|error| cause::apply(&error))?;
+        let report = written.apply(&mut lock).map_err(|error| cause::apply(&error, target))?;
         if lock.is_missing {
             outcome.warn("NoScanLock", "the gateway has no scan lock; went on without");
         }
@@ -214,7 +215,7 @@ impl Talk {
                 outcome.scans = scans.limited_to(owed);
                 if why.is_none() {
                     let settled = engine.settle(owed);
-                    settled.map_err(|error| Failure::world("Disk", &error))?;
+                    settled.map_err(|error| cause::settle(&error, setting.target))?;
                 }
                 return why.take().map_or(Ok(()), Err);
             }
@@ -231,7 +232,7 @@ impl Talk {
             config: owed.config && scanned.config == Scan::Done,
         };
         let settled = engine.settle(done);
-        settled.map_err(|error| Failure::world("Disk", &error))?;
+        settled.map_err(|error| cause::settle(&error, setting.target))?;
         let loaded = verify(gateway, &present(report, data), &scanned, outcome);
         outcome.durations.gateway += started.elapsed();
         match scanned.errors.into_iter().next() {

@@ -88,6 +88,7 @@ impl Job {
         let is_paused = |sync: &GatewaySync| sync.spec.paused == Some(true);
         target.profile.paused |= documents.gateway_sync().is_some_and(is_paused);
         target.values.git_ref = Some(git_ref.to_owned());
+        target.listing = target::list_commit(git_ref);
         target.values.cr_name = documents.name();
         target.values.namespace = documents.namespace();
         target.gateway = target::gateway_options(gateway, api_key)?;

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
         return Err(Failure::usage("the working directory and --data are the same directory")
             .hint("name the gateway's own data directory with --data"));
     }
-    let target = Target::of_directory(&arguments.target, &arguments.gateway)?;
+    let target = Target::of_directory(&arguments.target, &arguments.gateway, &arguments.directory)?;
     let parts = target.profile.mappings.iter();
     let parts = parts.filter_map(|mapping| RelPath::parse(&mapping.source).ok()).collect();
     let mut source = WorkDir::open(&arguments.directory, parts)

@@ -21,7 +21,7 @@ pub(super) fn open(error: &OpenError, target: &Target) -> Failure {
             let failure = Failure::world("DataDirectoryMissing", error);
             Failure { message, ..failure }.hint("check --data, or add --create to make it")
         }
-        _ => Failure::world("DataDirectoryUnusable", error)
+        _ => on_disk("DataDirectoryUnusable", error, target)
             .hint(format!("look at it: ls -ld {data}")),
     }
 }
@@ -29,7 +29,7 @@ pub(super) fn open(error: &OpenError, target: &Target) -> Failure {
 /// There is no plan.
 pub(super) fn plan(error: &plan::Error, target: &Target) -> Failure {
     match error {
-        plan::Error::Compose { source } => compose(source, error),
+        plan::Error::Compose { source } => compose(source, error, target),
         plan::Error::Fetch { source } => read(source, error),
         plan::Error::MassDeletion(_) => Failure::world("DeletionBlocked", error)
             .hint("look with `stoker plan`, then add --allow-mass-delete"),
@@ -42,55 +42,81 @@ pub(super) fn plan(error: &plan::Error, target: &Target) -> Failure {
         }
         plan::Error::Drift { .. } | plan::Error::Survey { .. } => {
             let data = target.data.data.display();
-            Failure::world("DiskFailed", error).hint(format!("look at it: ls -la {data}"))
+            on_disk("DiskFailed", error, target).hint(format!("look at it: ls -la {data}"))
         }
         plan::Error::Cancelled(_) => cancelled(error),
     }
 }
 
 /// The new files could not be written.
-pub(super) fn write(error: &write::Error) -> Failure {
+pub(super) fn write(error: &write::Error, target: &Target) -> Failure {
     match error {
-        write::Error::Space { .. } => {
-            Failure::world("DiskFull", error).hint("make room on the data volume: df -h")
-        }
+        write::Error::Space { .. } => Failure::world("DiskFull", error).hint(make_room(target)),
         write::Error::Disk { source } if source.kind() == ErrorKind::StorageFull => {
-            Failure::world("DiskFull", error).hint("make room on the data volume: df -h")
+            on_disk("DiskFull", error, target).hint(make_room(target))
         }
         write::Error::Read { source } => read(source, error),
         write::Error::LfsPointer { .. } => Failure::world("LfsPointer", error)
             .hint("commit the file itself, or exclude it with --exclude"),
         write::Error::Cancelled(_) => cancelled(error),
-        _ => Failure::world("WriteFailed", error).hint(
+        _ => on_disk("WriteFailed", error, target).hint(
             "nothing was applied; look at the volume (df -h, dmesg | tail), then run it again",
         ),
     }
 }
 
 /// The new files could not be put in place.
-pub(super) fn apply(error: &apply::Error) -> Failure {
+pub(super) fn apply(error: &apply::Error, target: &Target) -> Failure {
     let source = match error {
         apply::Error::Gate { source } => source,
-        apply::Error::Incomplete { failed } => return incomplete(error, failed.first()),
+        apply::Error::Incomplete { failed } => return incomplete(error, failed.first(), target),
         _ => {
-            return Failure::world("ApplyFailed", error)
+            return on_disk("ApplyFailed", error, target)
                 .hint("run the same command again to finish it");
         }
     };
     match source.downcast_ref::<stoker_ignition::Error>() {
         Some(refusal) => gateway(refusal),
-        None => Failure::world("GatewayRefused", error),
+        None => Failure::world("GatewayRefused", error)
+            .hint("nothing was applied; run the same command again"),
     }
 }
 
 /// The error counts the paths and names the first; what the system said of that one is the reason.
-fn incomplete(error: &apply::Error, first: Option<&DiskError>) -> Failure {
-    let mut failure = Failure::world("ApplyFailed", error)
-        .hint("mend what stands in the way, then run the same command again to finish it");
-    if let Some(first) = first {
-        failure.message = format!("{}: {}", failure.message, Chain(first));
-    }
-    failure
+fn incomplete(error: &apply::Error, first: Option<&DiskError>, target: &Target) -> Failure {
+    let failure = Failure::world("ApplyFailed", error);
+    let Some(first) = first else { return failure };
+    let message = format!("{}: {}", failure.message, Chain(first));
+    let parent = target.data.data.join(first.path().parent().to_string());
+    Failure { message, ..failure }.hint(format!(
+        "look who may write there, and mend it: ls -ld {}; then run it again to finish the rest",
+        parent.display()
+    ))
+}
+
+/// Something of the data directory failed. To the engine the directory itself is the empty path; a
+/// user knows it by its own.
+fn on_disk(reason: &str, error: &(dyn Error + 'static), target: &Target) -> Failure {
+    let failure = Failure::world(reason, error);
+    let mut causes =
+        std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
+    let on_root = causes
+        .find_map(|error| error.downcast_ref::<DiskError>().filter(|error| error.path().is_root()));
+    let Some(on_root) = on_root else { return failure };
+    let said = on_root.to_string();
+    let named = format!("{} {:?}", said.trim_end_matches("\"\"").trim_end(), target.data.data);
+    let message = failure.message.replace(&said, &named);
+    Failure { message, ..failure }
+}
+
+fn make_room(target: &Target) -> String {
+    format!("make room on the data volume: df -h {}", target.data.data.display())
+}
+
+/// That the gateway has scanned could not be remembered.
+pub(super) fn settle(error: &DiskError, target: &Target) -> Failure {
+    on_disk("DiskFailed", error, target)
+        .hint("the files and the scan are done; run it again, and the scan is made once more")
 }
 
 /// The gateway did not do what was asked.
@@ -111,23 +137,29 @@ pub(super) fn not_loaded(names: &[String]) -> Failure {
 
 /// Git did not do what was asked.
 pub(crate) fn git(error: &stoker_git::Error) -> Failure {
-    let failure = Failure::world(error.reason().as_str(), error);
+    let reason = match error {
+        // In a cluster the message alone tells it from others of its kind.
+        stoker_git::Error::NotACommit { .. } => "NotACommit",
+        error => error.reason().as_str(),
+    };
+    let failure = Failure::world(reason, error);
     match error.hint() {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
 }
 
-fn compose(error: &compose::Error, whole: &plan::Error) -> Failure {
+fn compose(error: &compose::Error, whole: &plan::Error, target: &Target) -> Failure {
+    let listing = &target.listing;
     match error {
         compose::Error::Read { source } => read(source, whole),
         compose::Error::SourceMissing { .. } => Failure::world("SourceNotFound", whole)
-            .hint("check the source of the mapping: git ls-tree -r --name-only REF"),
+            .hint(format!("check the source of the mapping: {listing}")),
         compose::Error::Names { .. } => Failure::world("NamesRefused", whole)
             .hint("rename them in the repository, or exclude them"),
         compose::Error::Cancelled(_) => cancelled(whole),
         _ => Failure::world("MappingInvalid", whole)
-            .hint("look at what is there: git ls-tree -r REF, then mend the mapping"),
+            .hint(format!("look at what is there: {listing}, then mend the mapping")),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use stoker_api::gatewaysync::{Auth as GitAuth, AuthMethod, Git, GithubApp};
 use stoker_api::names::SecretKey;
-use stoker_api::word::{HttpUrl, Interval, RefName, RepoUrl};
+use stoker_api::word::{HttpUrl, Interval, RefName, RepoUrl, UrlError};
 use stoker_core::refs::Wanted;
 use stoker_git::auth::github_app;
 use stoker_git::{Access, Auth, Limits, PlainHttp, auth, store};
@@ -195,19 +195,32 @@ fn timeout(git: Option<&Git>) -> Duration {
 /// A path is the one mistake that can be mended for the user.
 fn repo_url(text: &str) -> Result<RepoUrl, Failure> {
     RepoUrl::parse(text).map_err(|error| {
-        let failure = Failure::usage(format!("--repo: {error}"));
+        let failure = wrong_url("--repo", &error);
         match std::path::absolute(text) {
             Ok(path) if !text.starts_with('-') && !text.contains(':') => {
                 failure.hint(format!("use --repo file://{}", path.display()))
             }
-            _ if text.contains('@') => failure.hint("give it with --token-file FILE"),
+            _ if error == UrlError::Credentials => failure
+                .hint("put the password or token into a file: --token-file FILE --username NAME"),
             _ => failure.hint("write https://, ssh://, git:// or file://"),
         }
     })
 }
 
 fn http_url(flag: &str, text: &str) -> Result<HttpUrl, Failure> {
-    HttpUrl::parse(text).map_err(|error| Failure::usage(format!("{flag}: {error}")))
+    HttpUrl::parse(text).map_err(|error| wrong_url(flag, &error))
+}
+
+/// What a cluster keeps in a Secret, a command line keeps in a file.
+fn wrong_url(flag: &str, error: &UrlError) -> Failure {
+    Failure::usage(match error {
+        UrlError::Credentials => {
+            format!(
+                "{flag}: the URL holds credentials, for all to see: remove what stands before \"@\""
+            )
+        }
+        error => format!("{flag}: {error}"),
+    })
 }
 
 /// A gateway that is named but can't be talked to.
@@ -225,6 +238,12 @@ fn usage_of(error: &auth::Error) -> Failure {
     let failure = Failure::usage(error.to_string());
     match error {
         auth::Error::PlainHttp { .. } => failure.hint("use https://, or add --allow-insecure-http"),
+        auth::Error::Missing { .. } => {
+            failure.hint("add --ssh-key-file FILE --known-hosts-file FILE")
+        }
+        auth::Error::Mismatch { needed, .. } => {
+            failure.hint(format!("give {needed} for that URL, or use another URL"))
+        }
         _ => failure,
     }
 }

@@ -1,6 +1,6 @@
 //! The receiving end: a data directory, the rules for it, and its gateway.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stoker_api::chain::Chain;
@@ -31,6 +31,8 @@ pub(crate) struct Target {
     pub(crate) look: Look,
     /// Whom to tell.
     pub(crate) gateway: Option<stoker_ignition::Options>,
+    /// The command that lists what there is to map.
+    pub(crate) listing: String,
 }
 
 impl Target {
@@ -53,19 +55,29 @@ impl Target {
             missing: if arguments.create { Missing::Create } else { Missing::Refuse },
             lock_timeout: arguments.lock_timeout,
         };
-        Self { profile: chosen.profile, values, data, deletion, look, gateway: None }
+        Self {
+            profile: chosen.profile,
+            values,
+            data,
+            deletion,
+            look,
+            gateway: None,
+            listing: list_commit("REF"),
+        }
     }
 
     /// Files of a working directory, by flags alone.
     pub(crate) fn of_directory(
         arguments: &TargetArguments,
         gateway: &GatewayArguments,
+        directory: &Path,
     ) -> Result<Self, Failure> {
         if gateway.gateway.is_some() && gateway.api_key_file.is_none() {
             return Err(access::no_api_key());
         }
         let mut target = Self::new(profile::of_flags(arguments)?, arguments);
         target.gateway = gateway_options(gateway, gateway.api_key_file.clone())?;
+        target.listing = format!("ls {}", directory.display());
         target.check(arguments)?;
         Ok(target)
     }
@@ -100,6 +112,12 @@ impl Target {
         let message = format!("{}{}", flag.unwrap_or_default(), Chain(&error));
         Err(Failure::usage(message).hint(MEND_THE_PROFILE))
     }
+}
+
+/// The command that lists what a commit holds. A range of versions is no name to git.
+pub(super) fn list_commit(git_ref: &str) -> String {
+    let name = if git_ref.starts_with("semver:") { "REF" } else { git_ref };
+    format!("git ls-tree -r --name-only {name}")
 }
 
 /// The gateway that is told, if one is.

@@ -14,4 +14,5 @@ mod refusal;
 mod told;
 mod trace;
 mod usage;
+mod wording;
 mod world;
