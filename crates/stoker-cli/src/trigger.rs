@@ -1,12 +1,14 @@
 //! What makes `watch` look again before its time: a request to its local endpoint.
 
+mod guard;
+
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
@@ -22,6 +24,13 @@ const GLANCE: Duration = Duration::from_millis(50);
 pub(crate) struct Trigger {
     asked: Receiver<()>,
     /// Kept, so that waiting works without an endpoint, too.
+    sender: SyncSender<()>,
+}
+
+/// The asking side of an endpoint.
+#[derive(Debug, Clone)]
+struct Door {
+    listened: SocketAddr,
     sender: SyncSender<()>,
 }
 
@@ -58,7 +67,8 @@ impl Trigger {
         let taken = listener.local_addr().map_err(failed)?;
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let router = Router::new().route("/sync", post(accept)).with_state(self.sender());
+        let door = Door { listened: taken, sender: self.sender() };
+        let router = Router::new().route("/sync", post(accept)).with_state(door);
         thread::spawn(move || {
             runtime.block_on(async move {
                 if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
@@ -93,7 +103,11 @@ impl Trigger {
     }
 }
 
-async fn accept(State(sender): State<SyncSender<()>>) -> (StatusCode, Json<Value>) {
-    sender.try_send(()).ok(); // full means that a request waits already
+async fn accept(State(door): State<Door>, headers: HeaderMap) -> (StatusCode, Json<Value>) {
+    if let Err(refusal) = guard::judge(&headers, door.listened) {
+        let words = json!({"accepted": false, "reason": refusal.to_string()});
+        return (StatusCode::FORBIDDEN, Json(words));
+    }
+    door.sender.try_send(()).ok(); // full means that a request waits already
     (StatusCode::ACCEPTED, Json(json!({"accepted": true})))
 }

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::ErrorKind;
 
 use stoker_api::chain::Chain;
+use stoker_sync::path::Quoted;
 use stoker_sync::{DiskError, OpenError, apply, compose, lock, plan, source, write};
 
 use crate::failure::{Blame, Failure};
@@ -104,7 +105,8 @@ fn on_disk(reason: &str, error: &(dyn Error + 'static), target: &Target) -> Fail
         .find_map(|error| error.downcast_ref::<DiskError>().filter(|error| error.path().is_root()));
     let Some(on_root) = on_root else { return failure };
     let said = on_root.to_string();
-    let named = format!("{} {:?}", said.trim_end_matches("\"\"").trim_end(), target.data.data);
+    let data = Quoted(target.data.data.as_os_str().as_encoded_bytes());
+    let named = format!("{} {data}", said.trim_end_matches("\"\"").trim_end());
     let message = failure.message.replace(&said, &named);
     Failure { message, ..failure }
 }

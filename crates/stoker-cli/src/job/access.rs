@@ -101,7 +101,10 @@ fn authentication(
     match method {
         None => Ok(Auth::None),
         Some(AuthMethod::Token { token, username }) => {
-            let username = arguments.username.as_deref().unwrap_or(username).to_owned();
+            let username = match &arguments.username {
+                Some(by_flag) => user("--username", by_flag)?,
+                None => user("spec.git.auth.token.username", username)?,
+            };
             let file = secrets.serve(&token, arguments.token_file.as_ref(), TOKEN)?;
             Ok(Auth::Token { file, username })
         }
@@ -135,7 +138,8 @@ fn by_flags(arguments: &RepositoryArguments, access: &Access) -> Result<Option<A
         return Err(Failure::usage(format!("{} exclude each other", given.join(" and "))));
     }
     if let Some(file) = &arguments.token_file {
-        let username = arguments.username.as_deref().unwrap_or(auth::DEFAULT_USERNAME).to_owned();
+        let username = arguments.username.as_deref().unwrap_or(auth::DEFAULT_USERNAME);
+        let username = user("--username", username)?;
         return Ok(Some(Auth::Token { file: file.clone(), username }));
     }
     if let Some(key) = &arguments.ssh_key_file {
@@ -209,6 +213,17 @@ fn repo_url(text: &str) -> Result<RepoUrl, Failure> {
 
 fn http_url(flag: &str, text: &str) -> Result<HttpUrl, Failure> {
     HttpUrl::parse(text).map_err(|error| wrong_url(flag, &error))
+}
+
+/// HTTP ends a user name at the first colon, and git's own protocol at the end of the line.
+fn user(place: &str, name: &str) -> Result<String, Failure> {
+    let fault = match name.chars().find(|char| *char == ':' || char.is_control()) {
+        Some(char) => format!("{char:?} can't stand in a user name"),
+        None if name.is_empty() => "the user name is empty".to_owned(),
+        None => return Ok(name.to_owned()),
+    };
+    Err(Failure::usage(format!("{place}: {fault}"))
+        .hint("give the name alone; the password or token comes from --token-file"))
 }
 
 /// What a cluster keeps in a Secret, a command line keeps in a file.

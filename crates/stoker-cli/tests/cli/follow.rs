@@ -45,10 +45,14 @@ impl Heard {
 }
 
 fn post(address: &str, path: &str) -> String {
+    post_as(address, path, &format!("Host: {address}\r\n"))
+}
+
+/// Asks with headers of one's own.
+fn post_as(address: &str, path: &str, headers: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-    );
+    let head =
+        format!("POST {path} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: 0\r\n\r\n");
     stream.write_all(head.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -70,6 +74,17 @@ fn watch_syncs_at_once_on_request_and_ends_with_143() {
     assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
     eventually("the new commit", || world.live().get("projects/oven/new.json").is_some());
     assert!(post(&address, "/other").starts_with("HTTP/1.1 404"));
+    // A page in a browser beside it asks by its own origin, or by a name that it made point here.
+    let port = address.rsplit(':').next().unwrap();
+    for (headers, word) in [
+        (format!("Host: {address}\r\nOrigin: https://evil.example\r\n"), "Origin"),
+        (format!("Host: evil.example:{port}\r\n"), "Host"),
+    ] {
+        let answer = post_as(&address, "/sync", &headers);
+        assert!(answer.starts_with("HTTP/1.1 403") && answer.contains(word), "{answer}");
+    }
+    let answer = post_as(&address, "/sync", &format!("Host: localhost:{port}\r\n"));
+    assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
     let run = end(child, Signal::TERM).exits(143);
     assert_eq!(run.stdout.matches("synced: ").count(), 2, "{run:?}");
     nothing_is_left(&world);

@@ -69,3 +69,13 @@ fn the_ref_is_told_whatever_else_is_wrong() {
         assert_eq!(run.json()["ref"], wanted, "{more:?}: {run:?}");
     }
 }
+
+#[test]
+fn a_user_name_that_could_smuggle_something_is_refused() {
+    let world = World::new();
+    let token = world.file("token", "secret");
+    for name in ["robot\npassword=x", "robot:x", "ro\u{7}bot", ""] {
+        let more = ["--token-file", token.to_str().unwrap(), "--username", name];
+        refused(sync(&world, &more), 2, "Usage", &["--username"]);
+    }
+}

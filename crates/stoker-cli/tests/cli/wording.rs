@@ -101,7 +101,7 @@ fn the_data_directory_has_a_name_when_it_is_what_failed() {
         let other = World::new();
         let run = strike(&other, words(&other), point, "error=EIO");
         assert!(!run.stderr.contains("\"\""), "{point:?}: {run:?}");
-        let data = format!("{:?}", other.data());
+        let data = format!("{}: ", other.data().display());
         named += usize::from(run.code == 1 && run.stderr.contains(&data));
     }
     assert!(named > 0, "no call on the data directory itself among {points:?}");
