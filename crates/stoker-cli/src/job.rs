@@ -7,7 +7,9 @@ mod access;
 mod document;
 mod profile;
 mod secret;
+mod store;
 mod target;
+mod text;
 
 use std::path::PathBuf;
 
@@ -74,13 +76,13 @@ impl Job {
         })?;
         let api_key = access::api_key(documents, gateway, &mut secrets)?;
         let origin = Origin {
-            wanted: access::wanted(git_ref)?,
+            wanted: text::wanted(git_ref)?,
             unreachable: if repository.allow_unreachable {
                 Unreachable::Allowed
             } else {
                 Unreachable::Refused
             },
-            store: access::store(repository, &access.url),
+            store: store::choose(repository, target, &access.url)?,
             access,
         };
         let flags = target;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use stoker_api::gatewaysync::{Auth as GitAuth, AuthMethod, Git, GithubApp};
 use stoker_api::names::SecretKey;
-use stoker_api::word::{HttpUrl, Interval, RefName, RepoUrl, UrlError};
-use stoker_core::refs::Wanted;
+use stoker_api::word::Interval;
 use stoker_git::auth::github_app;
-use stoker_git::{Access, Auth, Limits, PlainHttp, auth, store};
+use stoker_git::{Access, Auth, Limits, PlainHttp, auth};
 
 use super::document::Documents;
 use super::secret::{Need, Secrets};
+use super::text::{http_url, repo_url, user};
 use crate::arguments::{GatewayArguments, RepositoryArguments};
 use crate::failure::Failure;
 
@@ -56,21 +56,6 @@ pub(super) fn build(
     access.auth = authentication(git, arguments, (secrets, &access))?;
     auth::check_fit(&access).map_err(|error| usage_of(&error))?;
     Ok(access)
-}
-
-/// The ref, its grammar checked.
-pub(super) fn wanted(text: &str) -> Result<Wanted, Failure> {
-    let name = RefName::parse(text).map_err(|error| Failure::usage(format!("--ref: {error}")))?;
-    Wanted::read(&name).map_err(|error| Failure::usage(format!("--ref: {error}")))
-}
-
-/// Where objects are kept: an absolute path, because git runs in a directory of its own.
-pub(super) fn store(arguments: &RepositoryArguments, url: &RepoUrl) -> PathBuf {
-    let directory = arguments.store.clone().unwrap_or_else(|| {
-        let uid = rustix::process::getuid().as_raw();
-        store::default_directory(&|name| std::env::var_os(name), uid, url)
-    });
-    std::path::absolute(&directory).unwrap_or(directory)
 }
 
 /// The gateway's key: only where a gateway is to be told at all.
@@ -194,48 +179,6 @@ fn timeout(git: Option<&Git>) -> Duration {
     let text = git.and_then(|git| git.timeout.as_deref());
     let interval = text.and_then(|text| Interval::parse(text).ok());
     interval.unwrap_or(Git::DEFAULT_TIMEOUT).as_duration()
-}
-
-/// A path is the one mistake that can be mended for the user.
-fn repo_url(text: &str) -> Result<RepoUrl, Failure> {
-    RepoUrl::parse(text).map_err(|error| {
-        let failure = wrong_url("--repo", &error);
-        match std::path::absolute(text) {
-            Ok(path) if !text.starts_with('-') && !text.contains(':') => {
-                failure.hint(format!("use --repo file://{}", path.display()))
-            }
-            _ if error == UrlError::Credentials => failure
-                .hint("put the password or token into a file: --token-file FILE --username NAME"),
-            _ => failure.hint("write https://, ssh://, git:// or file://"),
-        }
-    })
-}
-
-fn http_url(flag: &str, text: &str) -> Result<HttpUrl, Failure> {
-    HttpUrl::parse(text).map_err(|error| wrong_url(flag, &error))
-}
-
-/// HTTP ends a user name at the first colon, and git's own protocol at the end of the line.
-fn user(place: &str, name: &str) -> Result<String, Failure> {
-    let fault = match name.chars().find(|char| *char == ':' || char.is_control()) {
-        Some(char) => format!("{char:?} can't stand in a user name"),
-        None if name.is_empty() => "the user name is empty".to_owned(),
-        None => return Ok(name.to_owned()),
-    };
-    Err(Failure::usage(format!("{place}: {fault}"))
-        .hint("give the name alone; the password or token comes from --token-file"))
-}
-
-/// What a cluster keeps in a Secret, a command line keeps in a file.
-fn wrong_url(flag: &str, error: &UrlError) -> Failure {
-    Failure::usage(match error {
-        UrlError::Credentials => {
-            format!(
-                "{flag}: the URL holds credentials, for all to see: remove what stands before \"@\""
-            )
-        }
-        error => format!("{flag}: {error}"),
-    })
 }
 
 /// A gateway that is named but can't be talked to.

@@ -147,6 +147,34 @@ fn secrets_beside_the_document_are_served_and_a_missing_one_is_named() {
 }
 
 #[test]
+fn a_secret_of_another_namespace_serves_nobody() {
+    let world = World::new();
+    let auth = "    auth: {token: {secretRef: {name: git-token}}}\n";
+    let url = "https://nowhere.invalid/plant.git";
+    let own = |namespace: &str| {
+        let name = format!("name: plant\n  namespace: {namespace}");
+        gateway_sync(url, PROJECTS).replace("name: plant", &name) + auth
+    };
+    let secret = |namespace: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Secret\nmetadata: {{name: git-token, namespace: {namespace}}}\n\
+             stringData: {{token: s3cret}}\n"
+        )
+    };
+    let unnamed = gateway_sync(url, PROJECTS) + auth;
+    for yaml in [own("plant") + &secret("other"), unnamed.clone() + &secret("other")] {
+        let refused = run(&world, &yaml, &[]).exits(2);
+        assert!(refused.stderr.contains("nothing serves Secret git-token"), "{refused:?}");
+        assert!(!refused.stderr.contains("s3cret"), "{refused:?}");
+    }
+    // Those that fit get as far as the server.
+    for yaml in [own("plant") + &secret("plant"), unnamed + &secret("default")] {
+        let reached = run(&world, &yaml, &[]).exits(1);
+        assert!(reached.stderr.contains("nowhere.invalid"), "{reached:?}");
+    }
+}
+
+#[test]
 fn the_gateway_of_the_document_is_told_only_where_a_flag_says_which() {
     let (world, repo) = (World::new(), plant());
     let gateway = Gateway::start(Options::over(world.data()).token("sync:key")).unwrap();

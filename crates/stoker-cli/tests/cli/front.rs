@@ -120,15 +120,24 @@ fn yaml_says_the_same_as_json() {
 #[test]
 fn an_update_is_told_with_its_paths() {
     let (world, repo) = (World::new(), plant());
+    let first = repo.tip("main").unwrap();
     world.sync(&repo.url(), &[]).exits(0);
     let tree =
         Tree::new().file("projects/line/new.json", "{}").file("projects/oven/project.json", "{}");
-    repo.commit(Edit::put(tree).and_remove("projects/line/views/main/view.json")).unwrap();
+    let edit = Edit::put(tree).and_remove("projects/line/views/main/view.json");
+    let second = repo.commit(edit).unwrap();
     let result = world.sync(&repo.url(), &["-o", "json"]).exits(0).json();
     assert_eq!(result["added"], json!(["projects/line/new.json"]));
     assert_eq!(result["modified"], json!(["projects/oven/project.json"]));
     assert_eq!(result["deleted"], json!(["projects/line/views/main/view.json"]));
     assert_eq!(result["filesUnchanged"], 2);
+    assert_eq!(result["previousCommit"], first.as_str());
+    assert_eq!(result["commit"], second.as_str());
+    let again = world.sync(&repo.url(), &["-o", "json"]).exits(0).json();
+    assert_eq!(
+        (&again["previousCommit"], &again["commit"]),
+        (&result["commit"], &result["commit"])
+    );
     let verbose = world.sync(&repo.url(), &["-v", "--ref", "main~0"]);
     assert_eq!(verbose.code, 2, "no revision expressions: {verbose:?}");
 }
@@ -331,6 +340,21 @@ fn what_was_changed_on_the_gateway_is_repaired_and_named() {
         "{run:?}"
     );
     assert_eq!(world.live(), plant_files());
+}
+
+#[test]
+fn permissions_that_git_can_not_have_are_drift() {
+    let (world, repo) = (World::new(), plant());
+    world.sync(&repo.url(), &[]).exits(0);
+    let file = world.data().join("projects/oven/project.json");
+    let mode = || fs::metadata(&file).unwrap().mode() & 0o7777;
+    for odd in [0o4755, 0o2644, 0o1644, 0o666] {
+        fs::set_permissions(&file, fs::Permissions::from_mode(odd)).unwrap();
+        let run = world.sync(&repo.url(), &[]).exits(0);
+        let told = "warning: projects/oven/project.json: was changed on the gateway: repaired";
+        assert!(run.stderr.contains(told), "{odd:o}: {run:?}");
+        assert_eq!(mode(), 0o644, "{odd:o}");
+    }
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! A gateway that scans, refuses, is away or is locked (promise G1).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use stoker_testkit::gateway::{Fault, Gateway, Half, Options, State, Ugly};
 use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::tree;
 
 use crate::refusal::refused;
-use crate::world::{Run, World, plant};
+use crate::world::{Run, World, eventually, plant};
 
 /// A gateway with its key in a file, and a world that is synced with it once.
 struct Line {
@@ -104,6 +105,33 @@ fn a_scan_that_is_owed_is_told_by_a_run_without_a_gateway() {
     assert_eq!(failed.exits(1).json()["scan"]["projects"], "owed");
     line.gateway.set(State::Running);
     assert_eq!(line.sync().exits(0).json()["scan"]["projects"], "done");
+}
+
+#[test]
+fn a_run_that_is_asked_to_end_during_a_scan_ends_soon_and_owes_it() {
+    let (world, repo) = (World::new(), plant());
+    let options = Options::over(world.data()).token("sync:right");
+    let slow = Options { scan_duration: Duration::from_mins(1), ..options };
+    let gateway = Gateway::start(slow).unwrap();
+    let (key, url) = (world.file("key", "sync:right"), gateway.url());
+    let more = ["-o", "json", "--gateway", &url, "--api-key-file", key.to_str().unwrap()];
+    let child = world.start(world.sync_words(&repo.url(), &more));
+    let scan = "POST /data/api/v1/scan/projects";
+    eventually("the scan", || gateway.calls().iter().any(|call| call.starts_with(scan)));
+    let asked = Instant::now();
+    child.signal(Signal::TERM).unwrap();
+    let run = Run::of(child.output().unwrap()).exits(143);
+    assert!(asked.elapsed() < Duration::from_secs(5), "it took {:?}", asked.elapsed());
+    assert_eq!(run.json()["scan"]["projects"], "owed", "{run:?}");
+    assert_eq!(world.live(), crate::world::plant_files(), "the files have landed");
+    let later = world.sync(&repo.url(), &["-o", "json"]).exits(0).json();
+    assert_eq!(later["scan"]["projects"], "owed", "it is remembered");
+    drop(gateway);
+    let gateway = Gateway::start(Options::over(world.data()).token("sync:right")).unwrap();
+    let url = gateway.url();
+    let more = ["-o", "json", "--gateway", &url, "--api-key-file", key.to_str().unwrap()];
+    let done = world.sync(&repo.url(), &more).exits(0).json();
+    assert_eq!(done["scan"]["projects"], "done");
 }
 
 #[test]

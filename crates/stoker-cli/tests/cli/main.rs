@@ -10,6 +10,7 @@ mod follow;
 mod front;
 mod gateway;
 mod leak;
+mod place;
 mod refusal;
 mod told;
 mod trace;

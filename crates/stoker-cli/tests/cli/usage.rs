@@ -79,3 +79,25 @@ fn a_user_name_that_could_smuggle_something_is_refused() {
         refused(sync(&world, &more), 2, "Usage", &["--username"]);
     }
 }
+
+#[test]
+fn a_store_and_a_data_directory_within_each_other_are_refused() {
+    let world = World::new();
+    std::os::unix::fs::symlink(world.data(), world.path("link")).unwrap();
+    for store in ["data", "data/objects", "data/../data/objects/deep", "link/objects", "."] {
+        refused(sync(&world, &["--store", store]), 2, "Usage", &["--store", "--data"]);
+    }
+    assert_eq!(std::fs::read_dir(world.data()).unwrap().count(), 0);
+    let beside = sync(&world, &["--store", "data-objects"]);
+    refused(beside, 1, "RemoteUnreachable", &[]);
+}
+
+#[test]
+fn a_working_directory_that_is_the_data_directory_is_refused() {
+    let world = World::new();
+    std::os::unix::fs::symlink(world.data(), world.path("link")).unwrap();
+    for directory in ["data", "link", "./data/."] {
+        let words = ["dev", directory, "--once", "--map", "a:b", "--data", "data", "-o", "json"];
+        refused(world.stoker(words), 2, "Usage", &["same directory"]);
+    }
+}

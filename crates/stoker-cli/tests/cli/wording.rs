@@ -6,6 +6,7 @@ use stoker_testkit::git::Tree;
 use stoker_testkit::git::http::{Auth, HttpServer};
 
 use crate::crash::Update;
+use crate::leak::Canary;
 use crate::refusal::refused;
 use crate::trace::{can_trace, learn, strike};
 use crate::world::{Run, World, plant};
@@ -123,4 +124,36 @@ fn a_run_that_was_applied_in_part_says_where_to_look_and_what_to_do() {
     assert!(run.stderr.contains("everything else was applied"), "{run:?}");
     assert!(run.stderr.contains(&place) && run.stderr.contains("run it again"), "{run:?}");
     update.sync(&world, "new");
+}
+
+#[test]
+fn what_a_credential_file_holds_is_never_shown() {
+    let (world, repo) = (World::new(), plant());
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    server.require(Auth::Basic("x-access-token".into(), "right".into()));
+    let canary = Canary::new(["canary-of-the-token-file"]);
+    for content in [
+        "canary-of-the-token-file",
+        "canary-of-the-token-file\nand more\n",
+        "\u{1b}canary-of-the-token-file",
+        "-----BEGIN canary-of-the-token-file",
+    ] {
+        let file = world.file("token", content);
+        let file = file.to_str().unwrap();
+        for flags in [
+            &["--token-file", file] as &[&str],
+            &["--token-file", file, "--ca-file", file],
+            &["--ssh-key-file", file, "--known-hosts-file", file],
+            &["--github-app-id", "1", "--github-installation-id", "1", "--github-key-file", file],
+            &["--gateway", "http://127.0.0.1:1", "--api-key-file", file],
+        ] {
+            for volume in ["-q", "-v", "-vv", "-ojson"] {
+                let more: Vec<&str> = flags.iter().copied().chain([volume]).collect();
+                let run = world.sync(&url, &more);
+                assert!([1, 2].contains(&run.code), "{flags:?}: {run:?}");
+                canary.is_absent_from(&run);
+            }
+        }
+    }
 }

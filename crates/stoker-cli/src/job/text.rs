@@ -1,0 +1,54 @@
+//! What the user wrote, checked by its grammar: refs, URLs, user names.
+
+use stoker_api::word::{HttpUrl, RefName, RepoUrl, UrlError};
+use stoker_core::refs::Wanted;
+
+use crate::failure::Failure;
+
+/// The ref, its grammar checked.
+pub(super) fn wanted(text: &str) -> Result<Wanted, Failure> {
+    let name = RefName::parse(text).map_err(|error| Failure::usage(format!("--ref: {error}")))?;
+    Wanted::read(&name).map_err(|error| Failure::usage(format!("--ref: {error}")))
+}
+
+/// A path is the one mistake that can be mended for the user.
+pub(super) fn repo_url(text: &str) -> Result<RepoUrl, Failure> {
+    RepoUrl::parse(text).map_err(|error| {
+        let failure = wrong_url("--repo", &error);
+        match std::path::absolute(text) {
+            Ok(path) if !text.starts_with('-') && !text.contains(':') => {
+                failure.hint(format!("use --repo file://{}", path.display()))
+            }
+            _ if error == UrlError::Credentials => failure
+                .hint("put the password or token into a file: --token-file FILE --username NAME"),
+            _ => failure.hint("write https://, ssh://, git:// or file://"),
+        }
+    })
+}
+
+pub(super) fn http_url(flag: &str, text: &str) -> Result<HttpUrl, Failure> {
+    HttpUrl::parse(text).map_err(|error| wrong_url(flag, &error))
+}
+
+/// HTTP ends a user name at the first colon, and git's own protocol at the end of the line.
+pub(super) fn user(place: &str, name: &str) -> Result<String, Failure> {
+    let fault = match name.chars().find(|char| *char == ':' || char.is_control()) {
+        Some(char) => format!("{char:?} can't stand in a user name"),
+        None if name.is_empty() => "the user name is empty".to_owned(),
+        None => return Ok(name.to_owned()),
+    };
+    Err(Failure::usage(format!("{place}: {fault}"))
+        .hint("give the name alone; the password or token comes from --token-file"))
+}
+
+/// What a cluster keeps in a Secret, a command line keeps in a file.
+fn wrong_url(flag: &str, error: &UrlError) -> Failure {
+    Failure::usage(match error {
+        UrlError::Credentials => {
+            format!(
+                "{flag}: the URL holds credentials, for all to see: remove what stands before \"@\""
+            )
+        }
+        error => format!("{flag}: {error}"),
+    })
+}

@@ -1,0 +1,106 @@
+//! Where the program runs: behind a pipe, on a terminal, for a user that no file knows.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Instant;
+
+use stoker_testkit::git::http::HttpServer;
+use stoker_testkit::process::{Guarded, find_program};
+use stoker_testkit::skip;
+
+use crate::world::{Run, SOON, STOKER, World, plant, plant_files};
+
+/// A uid that no passwd knows.
+const STRANGER: u32 = 65432;
+
+/// Starts a command that can be written to.
+fn talk(mut command: Command) -> Guarded {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Guarded::spawn(command).unwrap()
+}
+
+#[test]
+fn the_file_may_come_by_standard_input() {
+    let (world, repo) = (World::new(), plant());
+    let data = world.data();
+    let words = ["sync", "-f", "-", "--data", data.to_str().unwrap()];
+    let manifest = format!(
+        "apiVersion: stoker.io/v1alpha1\nkind: GatewaySync\nmetadata: {{name: plant}}\n\
+         spec:\n  git: {{repo: '{}', ref: main}}\n  gateway: {{api: {{secretName: key}}}}\n\
+         \x20 sync: {{profiles: {{site: {{mappings: [{{source: projects, destination: projects}}]}}}}}}\n",
+        repo.url()
+    );
+    let mut child = talk(world.command(STOKER, words));
+    child.take_stdin().unwrap().write_all(manifest.as_bytes()).unwrap();
+    Run::of(child.output().unwrap()).exits(0);
+    assert_eq!(world.live(), plant_files());
+    let mut child = talk(world.command(STOKER, words));
+    child.take_stdin().unwrap().write_all(b"spec: [").unwrap();
+    let run = Run::of(child.output().unwrap()).exits(2);
+    assert!(run.stderr.contains("-: not valid YAML"), "{run:?}");
+}
+
+#[test]
+fn demo_on_a_terminal_waits_for_ctrl_c_and_leaves_nothing() {
+    let world = World::new();
+    if find_program("script".as_ref()).is_err() {
+        skip::record("there is no script(1) to make a terminal with");
+        return;
+    }
+    let demo = format!("{STOKER} demo");
+    let mut child = talk(world.command("script", ["-qec", &demo, "/dev/null"]));
+    let mut keyboard = child.take_stdin().unwrap();
+    let (sender, lines) = mpsc::channel();
+    let screen = BufReader::new(child.take_stdout().unwrap());
+    std::thread::spawn(move || {
+        screen.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)).ok();
+    });
+    let started = Instant::now();
+    let told = std::iter::from_fn(|| lines.recv_timeout(SOON).ok());
+    let last = told.into_iter().find(|line| line.contains("Ctrl-C ends them"));
+    assert!(last.is_some(), "after {:?}", started.elapsed());
+    assert!(fs::read_dir(world.path("tmp")).unwrap().count() > 0, "the gateways are there");
+    assert_eq!(child.try_wait().unwrap(), None, "it waits");
+    let asked = Instant::now();
+    keyboard.write_all(b"\x03").unwrap();
+    Run::of(child.output().unwrap()).exits(130);
+    assert!(asked.elapsed().as_secs() < 5, "it took {:?} to end", asked.elapsed());
+    for place in ["tmp", "home"] {
+        assert_eq!(fs::read_dir(world.path(place)).unwrap().count(), 0, "left in {place}");
+    }
+}
+
+#[test]
+fn a_user_without_a_name_and_a_home_can_sync() {
+    let (world, repo) = (World::new(), plant());
+    if !rustix::process::getuid().is_root() {
+        skip::record("only root can become another user");
+        return;
+    }
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    fs::set_permissions(world.root(), fs::Permissions::from_mode(0o755)).unwrap();
+    for name in ["data", "tmp"] {
+        std::os::unix::fs::chown(world.path(name), Some(STRANGER), Some(STRANGER)).unwrap();
+    }
+    let id = STRANGER.to_string();
+    let as_stranger = |more: &[&str]| {
+        let mut words = ["--reuid", &id, "--regid", &id, "--clear-groups", "--", STOKER]
+            .map(Into::into)
+            .to_vec();
+        words.extend(world.sync_words(&url, more));
+        let mut command = world.command("setpriv", words);
+        command.env_remove("HOME").env_remove("XDG_CACHE_HOME");
+        Run::ended(command)
+    };
+    as_stranger(&[]).exits(0);
+    assert_eq!(world.live(), plant_files());
+    let run = as_stranger(&["-o", "json"]).exits(0);
+    assert_eq!(run.json()["status"], "unchanged");
+    let store = world.path("tmp").join(format!("stoker-{STRANGER}"));
+    let mode = fs::metadata(&store).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o700, "nobody else gets at the store");
+}
