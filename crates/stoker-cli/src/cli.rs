@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{ArgAction, CommandFactory as _, Parser, Subcommand};
 
-use crate::commands::{completions, demo, dev, plan, sync, watch};
+use crate::commands::{completions, demo, dev, plan, reference, sync, watch};
 use crate::failure::{Blame, Failure};
 use crate::output::{self, Console, Format, Volume};
 use crate::signal::Interruption;
@@ -17,7 +17,7 @@ struct Arguments {
     #[command(subcommand)]
     command: Command,
     /// How results are printed
-    #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
+    #[arg(short, long, value_name = "FORMAT", global = true, value_enum, default_value_t = Format::Table)]
     output: Format,
     /// Print more: -v every changed path, -vv also what is being done
     #[arg(short, long, global = true, action = ArgAction::Count)]
@@ -35,6 +35,7 @@ enum Command {
     Dev(dev::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
+    Reference(reference::Arguments),
 }
 
 /// What the commands share.
@@ -71,6 +72,10 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             completions::run(arguments, &mut Arguments::command());
             Ok(ExitCode::SUCCESS)
         }
+        Command::Reference(_) => {
+            context.console.page(&reference::render(Arguments::command()));
+            Ok(ExitCode::SUCCESS)
+        }
     };
     let code = result.unwrap_or_else(|failure| {
         context.console.failure(&failure);
@@ -96,4 +101,40 @@ fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
         error.print().ok();
     }
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visible(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
+        command.get_subcommands().filter(|command| !command.is_hide_set())
+    }
+
+    #[test]
+    fn help_is_for_a_terminal_and_shows_how_it_is_done() {
+        let mut command = Arguments::command();
+        command.build();
+        for command in visible(&command) {
+            let help = command.clone().render_long_help().to_string();
+            assert!(!help.contains('`'), "markup in the help of {}: {help}", command.get_name());
+            let needs_none = command.get_name() == "demo";
+            assert!(needs_none || help.contains("\n  stoker "), "no example: {help}");
+        }
+    }
+
+    #[test]
+    fn every_flag_is_on_the_page_of_flags() {
+        let page = reference::render(Arguments::command());
+        let mut command = Arguments::command();
+        command.build();
+        for argument in visible(&command).flat_map(clap::Command::get_arguments) {
+            let Some(long) = argument.get_long() else { continue };
+            let is_usual = ["help", "version"].contains(&long);
+            assert!(is_usual || page.contains(&format!("--{long}")), "no --{long}");
+        }
+        for command in visible(&command) {
+            assert!(page.contains(&format!("## `stoker {}`", command.get_name())));
+        }
+    }
 }

@@ -91,6 +91,12 @@ impl Console {
         self.value(&outcome);
     }
 
+    /// Prints a page that was asked for, whatever the format of results.
+    #[expect(clippy::unused_self, reason = "one door to the terminal")]
+    pub(crate) fn page(self, text: &str) {
+        print(text);
+    }
+
     /// Prints a line of a story that a person follows.
     pub(crate) fn say(self, line: &str) {
         if self.is_for_people() {

@@ -9,13 +9,13 @@ use super::duration;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Gateway")]
 pub(crate) struct GatewayArguments {
-    /// URL of the gateway, such as `http://host:8088`; without it the files land and nobody is told
+    /// URL of the gateway, with its port (8088 or 8043); without it the files land and nobody is told
     #[arg(long, value_name = "URL")]
     pub(crate) gateway: Option<String>,
     /// File with the gateway's API key, name:secret
     #[arg(long, value_name = "FILE", env = "API_KEY_FILE")]
     pub(crate) api_key_file: Option<PathBuf>,
-    /// File with the certificates to trust for the gateway
+    /// File with the certificates to trust for the gateway instead of the system's
     #[arg(long, value_name = "FILE", requires = "gateway")]
     pub(crate) gateway_ca_file: Option<PathBuf>,
     /// How long to wait for a gateway that starts, a lock or a scan

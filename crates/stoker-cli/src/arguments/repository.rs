@@ -15,7 +15,8 @@ pub(crate) struct RepositoryArguments {
     /// Branch, tag, commit, full refs/… or semver range such as "semver:>=2.0 <3"
     #[arg(long = "ref", value_name = "REF")]
     pub(crate) git_ref: Option<String>,
-    /// `GatewaySync` or `SyncProfile` YAML, as a cluster would get it; - for standard input
+    /// YAML as a cluster would get it, a gateway sync or a profile; - for standard input. Flags
+    /// override it
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Profile in that file [default: "default", or the only one]
@@ -24,13 +25,13 @@ pub(crate) struct RepositoryArguments {
     /// File with a token or password
     #[arg(long, value_name = "FILE", env = "GIT_TOKEN_FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// User name that goes with the token
+    /// User name that goes with the token [default: x-access-token]
     #[arg(long, value_name = "NAME")]
     pub(crate) username: Option<String>,
     /// File with an SSH private key
     #[arg(long, value_name = "FILE", env = "GIT_SSH_KEY_FILE")]
     pub(crate) ssh_key_file: Option<PathBuf>,
-    /// File with the host keys to trust, as in `known_hosts`
+    /// File with the host keys to trust, as ssh-keyscan prints them
     #[arg(long, value_name = "FILE", env = "GIT_KNOWN_HOSTS_FILE")]
     pub(crate) known_hosts_file: Option<PathBuf>,
     /// Id of a GitHub App
@@ -48,13 +49,13 @@ pub(crate) struct RepositoryArguments {
     /// File with the certificates to trust instead of the system's
     #[arg(long, value_name = "FILE", env = "GIT_CA_FILE")]
     pub(crate) ca_file: Option<PathBuf>,
-    /// HTTP proxy
+    /// HTTP proxy, without credentials
     #[arg(long, value_name = "URL")]
     pub(crate) proxy: Option<String>,
     /// Send credentials over plain http to other machines, too
     #[arg(long)]
     pub(crate) allow_insecure_http: bool,
-    /// Limit of one git operation [default: 30s]
+    /// How long one git operation may take [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
     /// Use a commit that no branch or tag reaches

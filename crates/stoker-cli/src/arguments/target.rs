@@ -10,7 +10,8 @@ use super::duration;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct TargetArguments {
-    /// What goes where, SRC:DST (repeatable, in order, later wins); . is the root of either side
+    /// Path in the repository and where it goes below the data directory (repeatable; the later
+    /// wins); . is the root of either side
     #[arg(long, value_name = "SRC:DST", value_parser = Map::parse)]
     pub(crate) map: Vec<Map>,
     /// The gateway's data directory
@@ -19,10 +20,10 @@ pub(crate) struct TargetArguments {
     /// Make the data directory if it is missing
     #[arg(long)]
     pub(crate) create: bool,
-    /// Paths to leave alone, as globs (repeatable)
+    /// Paths to leave alone, such as "**/*.bak" (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub(crate) exclude: Vec<String>,
-    /// Variable for templates, K=V (repeatable)
+    /// Variable for templates, read there as .Vars.K (repeatable)
     #[arg(long = "var", value_name = "K=V", value_parser = Variable::parse)]
     pub(crate) vars: Vec<Variable>,
     /// Name of the gateway, for templates
@@ -34,7 +35,7 @@ pub(crate) struct TargetArguments {
     /// Do not look for files that were changed on the gateway
     #[arg(long)]
     pub(crate) no_drift: bool,
-    /// Delete however many files the commit says
+    /// Delete however many files the commit says, for this run
     #[arg(long)]
     pub(crate) allow_mass_delete: bool,
     /// How long to wait for another run on the same directory

@@ -2,10 +2,13 @@
 
 use clap_complete::Shell;
 
+const EXAMPLE: &str = "\
+Example:
+  stoker completions bash > /etc/bash_completion.d/stoker";
+
 /// Print completions for a shell
-///
-/// Example: `stoker completions bash > /etc/bash_completion.d/stoker`
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
 pub(crate) struct Arguments {
     /// The shell
     shell: Shell,

@@ -12,7 +12,7 @@ use plant::Plant;
 
 /// Show what Stoker does, with a sample repository and two stand-in gateways
 ///
-/// Everything happens in a temporary directory, which is gone afterwards. Example: `stoker demo`
+/// Everything happens in a temporary directory, which is gone afterwards.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {}
 

@@ -21,20 +21,25 @@ const SETTLED: Duration = Duration::from_millis(40);
 /// File systems that send no events are looked at this often.
 const RESCAN: Duration = Duration::from_secs(30);
 
-/// Bring each save in a working directory to a gateway, until Ctrl-C
-///
-/// Uncommitted changes count. Example: `stoker dev . --map services/site/projects:projects --data /usr/local/bin/ignition/data --gateway http://localhost:8088 --api-key-file key`
+const EXAMPLE: &str = "\
+Example:
+  stoker dev . --map services/site/projects:projects --data /usr/local/bin/ignition/data \\
+      --gateway http://localhost:8088 --api-key-file key";
+
+/// Bring each save in a working directory to a gateway, until Ctrl-C; uncommitted ones, too
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
 pub(crate) struct Arguments {
-    /// The working directory
+    /// The directory that you edit
+    #[arg(value_name = "DIR")]
     directory: PathBuf,
+    /// Sync once and end
+    #[arg(long)]
+    once: bool,
     #[command(flatten)]
     target: TargetArguments,
     #[command(flatten)]
     gateway: GatewayArguments,
-    /// Sync once and end
-    #[arg(long)]
-    once: bool,
 }
 
 /// Syncs, and does so again whenever a file changes.

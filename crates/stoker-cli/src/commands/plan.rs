@@ -7,16 +7,19 @@ use crate::cli::Context;
 use crate::cycle;
 use crate::failure::Failure;
 
+const EXAMPLE: &str = "\
+Example:
+  stoker plan -f gatewaysync.yaml --profile site --data /usr/local/bin/ignition/data";
+
 /// Show what a sync would change, and change nothing
-///
-/// Example: `stoker plan -f gatewaysync.yaml --profile site --data /usr/local/bin/ignition/data`
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    sync: sync::Arguments,
     /// Exit with 3 when there are changes
     #[arg(long)]
     exit_code: bool,
+    #[command(flatten)]
+    sync: sync::Arguments,
 }
 
 /// Shows it.

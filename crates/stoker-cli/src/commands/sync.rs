@@ -13,10 +13,17 @@ use crate::failure::Failure;
 use crate::job::Job;
 use crate::progress::Progress;
 
+/// The shortest way, and the one with a cluster's manifest.
+const EXAMPLES: &str = "\
+Examples:
+  stoker sync --repo https://host/plant.git --ref main \\
+      --map services/site/projects:projects --data /usr/local/bin/ignition/data
+  stoker sync -f gatewaysync.yaml --profile site --data /usr/local/bin/ignition/data \\
+      --gateway http://localhost:8088 --api-key-file key";
+
 /// Bring a data directory to the state of a commit, once
-///
-/// Example: `stoker sync --repo https://host/plant.git --ref main --map services/site/projects:projects --data /usr/local/bin/ignition/data`
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 // `plan` and `watch` flatten these into their own, and a group's name must be unique.
 #[group(skip)]
 pub(crate) struct Arguments {

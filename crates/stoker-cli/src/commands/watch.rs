@@ -17,19 +17,23 @@ use crate::trigger::{Trigger, Woken};
 /// How often all managed files are looked at, though the commit is the same.
 const DRIFT_PERIOD: Duration = Duration::from_mins(10);
 
+const EXAMPLE: &str = "\
+Example:
+  stoker watch -f gatewaysync.yaml --data /usr/local/bin/ignition/data --listen 127.0.0.1:7000
+  curl -X POST http://127.0.0.1:7000/sync";
+
 /// Keep a data directory at the state of a ref, until Ctrl-C
-///
-/// Example: `stoker watch -f gatewaysync.yaml --data /usr/local/bin/ignition/data --interval 60s --listen 127.0.0.1:0`
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    sync: sync::Arguments,
     /// How often to ask the repository; a little earlier or later each time
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
     interval: Duration,
     /// Serve POST /sync on this address: look at once (port 0 takes a free one and prints it)
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
+    #[command(flatten)]
+    sync: sync::Arguments,
 }
 
 /// What is remembered from one look to the next.
