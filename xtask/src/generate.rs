@@ -9,6 +9,9 @@ use stoker_api::generated;
 
 use crate::step;
 
+/// The first line of a generated page.
+const HEADER: &str = "<!-- Generated, do not edit: cargo xtask generate -->\n\n";
+
 /// Flags of `cargo xtask generate`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -21,7 +24,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let started = Instant::now();
     let stale: Vec<_> =
-        files().into_iter().filter(|(path, text)| !is_current(path, text)).collect();
+        files()?.into_iter().filter(|(path, text)| !is_current(path, text)).collect();
     if arguments.check {
         if !stale.is_empty() {
             let names: Vec<_> = stale.iter().map(|(path, _)| path.display().to_string()).collect();
@@ -40,13 +43,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// Every generated file, by its path in the repository.
-fn files() -> Vec<(PathBuf, String)> {
+fn files() -> anyhow::Result<Vec<(PathBuf, String)>> {
     let below = |directory: &'static str| {
         move |(name, text): (&str, String)| (PathBuf::from(directory).join(name), text)
     };
     let crds = generated::crd_yaml().into_iter().map(below("charts/stoker-operator/crds"));
     let pages = generated::reference_pages().into_iter().map(below("docs/reference"));
-    crds.chain(pages).collect()
+    let flags = (PathBuf::from("docs/reference/cli.md"), flags()?);
+    Ok(crds.chain(pages).chain([flags]).collect())
+}
+
+/// Every flag of the command line, as the program itself tells it.
+///
+/// A program of its own, because a dependency on it would bring all of its dependencies here.
+fn flags() -> anyhow::Result<String> {
+    let mut command = step::cargo();
+    command.args(["run", "--quiet", "--package", "stoker-cli", "--", "reference"]);
+    Ok(format!("{HEADER}{}", step::output(&mut command)?))
 }
 
 fn is_current(path: &PathBuf, text: &str) -> bool {

@@ -43,6 +43,19 @@ pub(crate) fn quiet(name: &str, command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Runs a command and returns what it printed; what it complains of goes where ours goes.
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("failed to start {command:?}"))?;
+    if !output.status.success() {
+        bail!("{} failed", words(command));
+    }
+    String::from_utf8(output.stdout).context("the output is not text")
+}
+
 /// One line for a step that went well.
 pub(crate) fn done(name: &str, started: Instant) {
     eprintln!("{name:<12} ok  {:>5.1} s", started.elapsed().as_secs_f32());
