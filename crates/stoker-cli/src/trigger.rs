@@ -60,7 +60,9 @@ impl Trigger {
     /// Serves `POST /sync` and returns the address it took.
     pub(crate) fn listen(&self, address: SocketAddr) -> Result<SocketAddr, Failure> {
         let failed = |error: std::io::Error| {
-            Failure::world("ListenFailed", &error).hint("choose another address with --listen")
+            let failure = Failure::world("ListenFailed", &error);
+            let message = format!("failed to listen on {address}: {}", failure.message);
+            Failure { message, ..failure }.hint("choose another address with --listen")
         };
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;

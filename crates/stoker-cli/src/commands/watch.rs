@@ -52,7 +52,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
     let wanted = job.target.look;
     let trigger = Trigger::new();
     if let Some(address) = arguments.listen {
-        let taken = trigger.listen(address)?;
+        let name = job.origin.wanted.name();
+        let taken =
+            trigger.listen(address).map_err(|failure| failure.about(Some(name.as_str())))?;
         context.console.note(&format!("listening on http://{taken}/sync"));
     }
     let mut memory = Memory { drift_checked: None, failures: 0, told: None };

@@ -12,6 +12,7 @@ use stoker_testkit::process::Guarded;
 use stoker_testkit::tree;
 
 use crate::crash::nothing_is_left;
+use crate::refusal::refused;
 use crate::world::{Run, SOON, World, eventually, plant, plant_files};
 
 /// Sends a signal to a command that listens to it, and returns how it ended.
@@ -88,6 +89,19 @@ fn watch_syncs_at_once_on_request_and_ends_with_143() {
     let run = end(child, Signal::TERM).exits(143);
     assert_eq!(run.stdout.matches("synced: ").count(), 2, "{run:?}");
     nothing_is_left(&world);
+}
+
+#[test]
+fn watch_on_an_address_that_is_taken_fails_at_once() {
+    let (world, repo) = (World::new(), plant());
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut words = world.sync_words(&repo.url(), &["-o", "json", "--listen", &address]);
+    words[0] = "watch".into();
+    let run = world.stoker(words);
+    assert_eq!(run.json()["ref"], "main");
+    refused(run, 1, "ListenFailed", &[&address]);
+    assert_eq!(world.live(), tree::Tree::default());
 }
 
 #[test]
