@@ -3,7 +3,7 @@
 //! # Flow
 //!
 //! [`Store::open`] takes the lock and repairs what a crash left. [`Store::commit`] fetches a commit,
-//! its trees but not its files, and returns a [`CommitSource`], which serves trees and fetches files
+//! its trees but not its files (unless all of them are wanted), and returns a [`CommitSource`], which serves trees and fetches files
 //! as the planner asks for them. There is no work tree.
 //!
 //! # Promises
@@ -13,6 +13,7 @@
 //! a time. Nothing is ever fetched that was not asked for.
 
 mod fetch;
+mod first;
 mod history;
 mod layout;
 mod location;
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stoker_api::word::Commit;
+use stoker_sync::RelPath;
 use stoker_sync::source::ObjectId;
 
 use crate::access::Access;
@@ -121,8 +123,14 @@ impl Store {
     }
 
     /// Fetches a commit and its trees, unless they are here, and returns what it holds.
-    pub fn commit(self, commit: &Commit) -> Result<CommitSource, error::Error> {
-        CommitSource::open(self, commit.clone())
+    ///
+    /// If the directories that will be asked for are all that the commit has, its files come along.
+    pub fn commit(
+        self,
+        commit: &Commit,
+        expected: &[RelPath],
+    ) -> Result<CommitSource, error::Error> {
+        CommitSource::open(self, commit.clone(), expected)
     }
 
     /// Removes everything, and begins anew.
@@ -134,6 +142,11 @@ impl Store {
 
     fn repository(&self) -> PathBuf {
         self.directory.join(layout::REPOSITORY)
+    }
+
+    fn not_fetched(&self, commit: &Commit, source: Fault) -> error::Error {
+        let remote = self.access.remote();
+        error::Error::FetchCommit { remote, commit: commit.clone(), source }
     }
 
     fn failed(&self, source: Error) -> error::Error {

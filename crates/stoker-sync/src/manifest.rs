@@ -192,7 +192,7 @@ impl Manifest {
 fn key_in(segments: &[Segment], directory: &[u8]) -> Result<Option<Key>, Damaged> {
     for segment in segments.iter().rev() {
         if let Some(mut reader) = segment.find(directory)? {
-            return DirPatch::unpack_key(&mut reader).ok_or(Damaged);
+            return DirPatch::unpack_key(&mut reader);
         }
     }
     Ok(None)

@@ -9,6 +9,8 @@ use std::fmt;
 use std::io::Read;
 use std::ops::ControlFlow;
 
+use crate::path::RelPath;
+
 /// The id of a git object: SHA-1 over its type, its size and its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(pub [u8; 20]);
@@ -58,6 +60,10 @@ pub type Sink<'a> = dyn FnMut(usize, u64, &mut dyn Read) -> ControlFlow<()> + 'a
 /// The same id always stands for the same content. Answers come in the order of the question. A
 /// question may name the same id twice, and may be empty (no work then, no process, no network).
 pub trait Source {
+    /// Says which directories will be asked for, before any other question. A source that fetches from
+    /// afar may bring everything in one go if that is what they come to.
+    fn expect(&mut self, _directories: &[RelPath]) {}
+
     /// Returns the id of the top directory.
     fn root(&mut self) -> Result<ObjectId, Error>;
 

@@ -105,6 +105,19 @@ impl Scratch {
         std::fs::set_permissions(self.path(below), permissions).unwrap();
     }
 
+    pub(crate) fn rename(&self, from: &str, to: &str) {
+        std::fs::rename(self.path(from), self.path(to)).unwrap();
+    }
+
+    /// Gives something the times of something else.
+    pub(crate) fn set_times_of(&self, below: &str, like: &str) {
+        let like = std::fs::metadata(self.path(like)).unwrap();
+        let times = std::fs::FileTimes::new();
+        let times = times.set_modified(like.modified().unwrap());
+        let file = std::fs::File::open(self.path(below)).unwrap();
+        file.set_times(times).unwrap();
+    }
+
     /// Puts a link in the place of whatever is there, unless that place is behind another link.
     pub(crate) fn replace_by_link(&self, below: &str, target: &str) {
         let path = self.path(below);

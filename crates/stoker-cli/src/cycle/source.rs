@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use stoker_api::word::Commit;
 use stoker_git::{CommitSource, Store};
-use stoker_sync::Cancel;
 use stoker_sync::source::{Entry, Error, ObjectId, Sink, Source};
+use stoker_sync::{Cancel, RelPath};
 
 use crate::job::Origin;
 
@@ -19,6 +19,7 @@ pub(crate) struct CommitOnDemand<'a> {
     origin: &'a Origin,
     commit: &'a Commit,
     cancel: &'a Cancel,
+    expected: Vec<RelPath>,
     opened: Option<CommitSource>,
     /// How long fetching took so far.
     pub(crate) spent: Duration,
@@ -26,7 +27,7 @@ pub(crate) struct CommitOnDemand<'a> {
 
 impl<'a> CommitOnDemand<'a> {
     pub(crate) fn new(origin: &'a Origin, commit: &'a Commit, cancel: &'a Cancel) -> Self {
-        Self { origin, commit, cancel, opened: None, spent: Duration::ZERO }
+        Self { origin, commit, cancel, expected: Vec::new(), opened: None, spent: Duration::ZERO }
     }
 
     fn timed<T>(
@@ -43,7 +44,7 @@ impl<'a> CommitOnDemand<'a> {
         if self.opened.is_none() {
             let Origin { store, access, .. } = self.origin;
             let opened = Store::open(store, access.clone(), self.cancel, PATIENCE)
-                .and_then(|store| store.commit(self.commit))
+                .and_then(|store| store.commit(self.commit, &self.expected))
                 .map_err(|error| Error::Failed { source: Box::new(error) })?;
             self.opened = Some(opened);
         }
@@ -52,6 +53,10 @@ impl<'a> CommitOnDemand<'a> {
 }
 
 impl Source for CommitOnDemand<'_> {
+    fn expect(&mut self, directories: &[RelPath]) {
+        self.expected = directories.to_vec();
+    }
+
     fn root(&mut self) -> Result<ObjectId, Error> {
         self.timed(Source::root)
     }

@@ -22,6 +22,7 @@ const MAX_HISTORY_BYTES: u64 = 512 * 1024 * 1024;
 const FILES_PER_REQUEST: usize = 16_384;
 
 /// What to leave out.
+const ONLY_THE_TOP: &str = "tree:1";
 const NO_FILES: &str = "blob:none";
 /// Big files are never part of a fetch that did not ask for them by id.
 const NO_BIG_FILES: &str = "blob:limit=1m";
@@ -30,17 +31,39 @@ const NO_TREES: &str = "tree:0";
 const ALL_REFS: [&str; 2] =
     ["+refs/heads/*:refs/stoker/heads/*", "+refs/tags/*:refs/stoker/tags/*"];
 
+/// Fetches a commit and its top directory, into a repository of its own.
+pub(super) fn top(
+    store: &Store,
+    session: &Session,
+    (repository, commit): (&Path, &Commit),
+) -> Result<(), Fault> {
+    commit_without(ONLY_THE_TOP, store, session, (repository, commit))
+}
+
 /// Fetches a commit and its trees. What we have already is not sent again.
 pub(super) fn trees(store: &Store, session: &Session, commit: &Commit) -> Result<(), Fault> {
-    let repository = store.repository();
-    let mut command = fetch(store, session, &repository, NO_FILES);
-    command.args(["--depth=1", "--force", "--", "origin"]);
-    command.arg(format!("{commit}:refs/stoker/commit"));
-    execute(store, command, Vec::new(), (&repository, MAX_BYTES))
+    commit_without(NO_FILES, store, session, (&store.repository(), commit))
 }
 
 /// Fetches a commit, its trees and all files that are not big, in one go.
 pub(super) fn whole(store: &Store, session: &Session, commit: &Commit) -> Result<(), Fault> {
+    commit_without(NO_BIG_FILES, store, session, (&store.repository(), commit))
+}
+
+fn commit_without(
+    filter: &str,
+    store: &Store,
+    session: &Session,
+    (repository, commit): (&Path, &Commit),
+) -> Result<(), Fault> {
+    let mut command = fetch(store, session, repository, filter);
+    command.args(["--depth=1", "--force", "--", "origin"]);
+    command.arg(format!("{commit}:refs/stoker/commit"));
+    execute(store, command, Vec::new(), (repository, MAX_BYTES))
+}
+
+/// The same for a commit whose trees are here already.
+pub(super) fn whole_again(store: &Store, session: &Session, commit: &Commit) -> Result<(), Fault> {
     let repository = store.repository();
     let mut command = fetch(store, session, &repository, NO_BIG_FILES);
     command.args(["--depth=1", "--refetch", "--", "origin", commit.as_str()]);

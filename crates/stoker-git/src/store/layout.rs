@@ -16,6 +16,8 @@ use super::Error;
 pub(super) const REPOSITORY: &str = "repo.git";
 /// Commits only, for ids that are no advertised tip.
 pub(super) const HISTORY: &str = "history.git";
+/// The top directory of a commit, while it is decided how to fetch the rest.
+pub(super) const TOP: &str = "top.git";
 /// Ids that were found in the history before.
 pub(super) const KNOWN: &str = "known-commits";
 
@@ -73,11 +75,28 @@ pub(super) fn wipe(directory: &Path) -> Result<(), Error> {
     for name in [URL, KNOWN] {
         gone(fs::remove_file(directory.join(name))).map_err(disk("remove", directory))?;
     }
-    for name in [REPOSITORY, HISTORY] {
-        let path = directory.join(name);
-        gone(fs::remove_dir_all(&path)).map_err(disk("remove", &path))?;
+    for name in [REPOSITORY, HISTORY, TOP] {
+        remove(&directory.join(name))?;
     }
     Ok(())
+}
+
+/// Removes a repository.
+pub(super) fn remove(repository: &Path) -> Result<(), Error> {
+    gone(fs::remove_dir_all(repository)).map_err(disk("remove", repository))
+}
+
+/// Makes an empty repository, whatever was there before.
+pub(super) fn make_anew(repository: &Path) -> Result<(), Error> {
+    remove(repository)?;
+    make_repository(repository)
+}
+
+/// Makes another repository of the store the one that counts.
+pub(super) fn adopt(directory: &Path, name: &str) -> Result<(), Error> {
+    let repository = directory.join(REPOSITORY);
+    remove(&repository)?;
+    fs::rename(directory.join(name), &repository).map_err(disk("rename", &repository))
 }
 
 fn make_repository(repository: &Path) -> Result<(), Error> {

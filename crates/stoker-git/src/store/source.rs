@@ -4,8 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use stoker_api::word::Commit;
+use stoker_sync::RelPath;
 use stoker_sync::source::{self, Entry, Kind, ObjectId, Sink, Source};
 
+use super::first::Way;
 use super::objects::{Header, ObjectKind, Objects};
 use super::{Error, Store, fetch, layout, tree};
 use crate::command::Session;
@@ -14,7 +16,7 @@ use crate::error;
 use crate::remote::with_fresh_credentials;
 
 /// A directory with a million entries has about 35 MB.
-const MAX_TREE: u64 = 64 * 1024 * 1024;
+pub(super) const MAX_TREE: u64 = 64 * 1024 * 1024;
 /// If the first so many files are all absent, so are the others.
 const PROBE: usize = 32;
 /// Below this it is not worth to think about fetching everything at once.
@@ -28,6 +30,10 @@ pub struct CommitSource {
     objects: Option<Objects>,
     /// How much of the commit was looked at, to tell whether nearly all of it is wanted.
     seen: Seen,
+    /// How the commit is fetched.
+    way: Way,
+    /// Whether all files were fetched that are not big.
+    has_all: bool,
     rebuilt: bool,
 }
 
@@ -38,11 +44,19 @@ struct Seen {
 }
 
 impl CommitSource {
-    pub(super) fn open(store: Store, commit: Commit) -> Result<Self, error::Error> {
+    pub(super) fn open(
+        store: Store,
+        commit: Commit,
+        expected: &[RelPath],
+    ) -> Result<Self, error::Error> {
+        let (seen, way) = (Seen::default(), Way::Trees);
         let mut opened =
-            Self { store, commit, objects: None, seen: Seen::default(), rebuilt: false };
+            Self { store, commit, objects: None, seen, way, has_all: false, rebuilt: false };
         if !opened.is_here().unwrap_or(false) {
-            opened.fetch_trees()?;
+            if layout::object_count(&opened.store.repository()) == 0 {
+                opened.way = Way::choose(&opened.store, &opened.commit, expected)?;
+            }
+            opened.fetch_commit()?;
         }
         Ok(opened)
     }
@@ -78,9 +92,15 @@ impl CommitSource {
     }
 
     /// Fetches the commit; a store that git stumbles over is made anew first.
-    fn fetch_trees(&mut self) -> Result<(), error::Error> {
+    fn fetch_commit(&mut self) -> Result<(), error::Error> {
         self.objects = None;
-        let fetched = self.run(fetch::trees);
+        let way = std::mem::replace(&mut self.way, Way::Trees);
+        self.has_all = way != Way::Trees;
+        let fetched = match way {
+            Way::Trees => self.run(fetch::trees),
+            Way::Whole => self.run(fetch::whole),
+            Way::Done => Ok(()),
+        };
         let stumbled = match &fetched {
             Err(error) => matches!(error.fault(), Some(Fault::Store | Fault::Damaged)),
             Ok(()) => !self.is_here().map_err(|source| self.store.failed(source))?,
@@ -100,7 +120,7 @@ impl CommitSource {
         self.rebuilt = true;
         self.objects = None;
         self.store.rebuild()?;
-        self.fetch_trees()
+        self.fetch_commit()
     }
 
     /// For servers that give out nothing by id: everything, and then the commit must be in it.
@@ -109,7 +129,7 @@ impl CommitSource {
         self.store.rebuild()?;
         self.run(|store, session, _| fetch::everything(store, session))?;
         let here = self.is_here().map_err(|source| self.store.failed(source))?;
-        if here { Ok(()) } else { Err(self.not_fetched(Fault::NotOurRef)) }
+        if here { Ok(()) } else { Err(self.store.not_fetched(&self.commit, Fault::NotOurRef)) }
     }
 
     fn run(
@@ -119,16 +139,8 @@ impl CommitSource {
         with_fresh_credentials(
             &self.store.access,
             |session| fetch(&self.store, session, &self.commit),
-            |fault| self.not_fetched(fault),
+            |fault| self.store.not_fetched(&self.commit, fault),
         )
-    }
-
-    fn not_fetched(&self, source: Fault) -> error::Error {
-        error::Error::FetchCommit {
-            remote: self.store.access.remote(),
-            commit: self.commit.clone(),
-            source,
-        }
     }
 
     /// Asks, and asks once more of a store made anew if this one lost what it had.
@@ -158,42 +170,32 @@ impl CommitSource {
         }
     }
 
-    /// Returns the ids that are not in the store.
-    fn absent(&mut self, ids: &[ObjectId]) -> Result<Vec<ObjectId>, source::Error> {
+    /// Asks what each object is. If the first ones are all missing, the others are taken to be, too:
+    /// a question for what is not there makes git look for new packs each time.
+    fn headers(&mut self, ids: &[ObjectId]) -> Result<Vec<Header>, source::Error> {
         let (probe, rest) = ids.split_at(ids.len().min(PROBE));
-        let mut absent = self.absent_of(probe)?;
-        if absent.len() == probe.len() {
-            // A question for what is not there makes git look for new packs each time.
-            absent.extend_from_slice(rest);
+        let mut headers = self.with_repair(|objects| objects.info(probe))?;
+        if !self.has_all && headers.iter().all(|header| *header == Header::Missing) {
+            headers.resize(ids.len(), Header::Missing);
         } else {
-            absent.extend(self.absent_of(rest)?);
+            headers.extend(self.with_repair(|objects| objects.info(rest))?);
         }
-        Ok(absent)
-    }
-
-    fn absent_of(&mut self, ids: &[ObjectId]) -> Result<Vec<ObjectId>, source::Error> {
-        let headers = self.with_repair(|objects| objects.info(ids))?;
-        let absent = ids.iter().zip(headers).filter(|(_, header)| *header == Header::Missing);
-        Ok(absent.map(|(id, _)| *id).collect())
+        Ok(headers)
     }
 
     fn fetch_files(&mut self, absent: &[ObjectId]) -> Result<(), source::Error> {
-        let nearly_all = absent.len() >= MANY
+        let nearly_all = !self.has_all
+            && absent.len() >= MANY
             && absent.len() as u64 * 2 >= self.seen.files
             && self.seen.trees * 2 >= layout::object_count(&self.store.repository());
         self.objects = None;
-        let mut absent = absent.to_vec();
         if nearly_all {
-            self.run(fetch::whole).map_err(to_source)?;
-            absent = self.absent_of(&absent)?;
-            self.objects = None;
-        }
-        if absent.is_empty() {
-            return Ok(());
+            self.has_all = true;
+            return self.run(fetch::whole_again).map_err(to_source);
         }
         let fetched = with_fresh_credentials(
             &self.store.access,
-            |session| fetch::files(&self.store, session, &absent),
+            |session| fetch::files(&self.store, session, absent),
             |source| error::Error::FetchFiles {
                 remote: self.store.access.remote(),
                 count: absent.len(),
@@ -243,12 +245,22 @@ impl Source for CommitSource {
         }
         let mut once = HashSet::with_capacity(blobs.len());
         let distinct: Vec<_> = blobs.iter().copied().filter(|id| once.insert(*id)).collect();
-        let absent = self.absent(&distinct)?;
-        if !absent.is_empty() {
+        let mut headers = self.headers(&distinct)?;
+        // Once for all that is missing, and once more for big files, which are never sent unasked.
+        for _ in 0..2 {
+            let places = (0..distinct.len()).filter(|place| headers[*place] == Header::Missing);
+            let places: Vec<usize> = places.collect();
+            if places.is_empty() {
+                break;
+            }
+            let absent: Vec<_> = places.iter().map(|place| distinct[*place]).collect();
             self.fetch_files(&absent)?;
+            let found = self.objects().and_then(|objects| objects.info(&absent));
+            let found = found.map_err(|error| self.to_source(error))?;
+            for (place, header) in places.into_iter().zip(found) {
+                headers[place] = header;
+            }
         }
-        let headers = self.objects().and_then(|objects| objects.info(&distinct));
-        let headers = headers.map_err(|error| self.to_source(error))?;
         let mut sizes = HashMap::with_capacity(distinct.len());
         for (id, header) in distinct.iter().zip(headers) {
             match header {

@@ -207,8 +207,11 @@ fn old_servers_serve_tips_and_older_commits_alike() {
         drop(source);
         let first = world.repo.git(["rev-parse", "main~1"]).unwrap();
         let first = Oid::parse(&String::from_utf8(first).unwrap()).unwrap();
-        let mut source = Place::new().commit(&access, &first).unwrap();
-        assert_eq!(files(&mut source), [("a".to_owned(), "old".to_owned())]);
+        for expected in [&[][..], &["dir"], &[""]] {
+            let place = Place::new();
+            let mut source = place.commit_expecting(&access, &first, expected).unwrap();
+            assert_eq!(files(&mut source), [("a".to_owned(), "old".to_owned())]);
+        }
     }
 }
 

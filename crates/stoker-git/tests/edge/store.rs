@@ -52,6 +52,46 @@ fn only_the_wanted_files_are_fetched() {
     assert!(bytes_in(&place) < 100_000, "{}", bytes_in(&place));
 }
 
+// A commit that is wanted as a whole comes in one go; its big files only when they are asked for.
+#[test]
+fn a_commit_that_is_wanted_whole_comes_at_once_but_for_big_files() {
+    let tree = sample().noise("dir/big.bin", 1, 4_000_000);
+    let (repo, commit) = Repo::with(tree).unwrap();
+    for (expected, fetched) in [(&["dir"][..], 5), (&["", "dir/deep"], 5), (&["dir/deep"], 0)] {
+        repo.config("uploadpack.allowFilter", "true").unwrap();
+        let place = Place::new();
+        let access = public(&repo.url());
+        let mut source = place.commit_expecting(&access, &commit, expected).unwrap();
+        let (paths, ids) = walk(&mut source);
+        let small = paths.iter().zip(&ids).filter(|(path, _)| !path.ends_with("big.bin"));
+        let small: Vec<_> = small.map(|(_, id)| *id).collect();
+        assert!(bytes_in(&place) < 100_000, "{expected:?}: {}", bytes_in(&place));
+        // Without the repository only what is here can be had.
+        let moved = repo.path().with_extension("away");
+        if fetched > 0 {
+            std::fs::rename(repo.path(), &moved).unwrap();
+            assert_eq!(source.fetch(&small).unwrap().len(), small.len(), "{expected:?}");
+            std::fs::rename(&moved, repo.path()).unwrap();
+        }
+        assert_eq!(source.fetch(&ids).unwrap().iter().max(), Some(&4_000_000));
+        assert_eq!(files(&mut source).len(), 5);
+        assert!(!place.directory().join("top.git").exists());
+    }
+}
+
+#[test]
+fn a_server_that_leaves_nothing_out_is_asked_once() {
+    for expected in [&["dir"][..], &["dir/deep"], &["nowhere"]] {
+        let (repo, commit) = Repo::with(sample()).unwrap();
+        repo.config("uploadpack.allowFilter", "false").unwrap();
+        let place = Place::new();
+        let access = public(&repo.url());
+        let mut source = place.commit_expecting(&access, &commit, expected).unwrap();
+        std::fs::remove_dir_all(repo.path()).unwrap();
+        assert_eq!(files(&mut source).len(), 4, "{expected:?}");
+    }
+}
+
 // Servers without `filter` send everything at once; nothing else may depend on it.
 #[test]
 fn a_server_without_filter_is_served_all_the_same() {

@@ -9,6 +9,7 @@ use stoker_api::word::{Commit, RefName, RepoUrl};
 use stoker_core::refs::{Resolution, Unreachable, Wanted};
 use stoker_git::resolve::{Resolver, resolve};
 use stoker_git::{Access, Cancel, CommitSource, Error, Store};
+use stoker_sync::RelPath;
 use stoker_sync::source::{Kind, ObjectId, Source};
 use stoker_testkit::git::Oid;
 use tempfile::TempDir;
@@ -35,7 +36,17 @@ impl Place {
     }
 
     pub(crate) fn commit(&self, access: &Access, commit: &Oid) -> Result<CommitSource, Error> {
-        self.open(access)?.commit(&Commit::parse(commit.as_str()).unwrap())
+        self.commit_expecting(access, commit, &[])
+    }
+
+    pub(crate) fn commit_expecting(
+        &self,
+        access: &Access,
+        commit: &Oid,
+        expected: &[&str],
+    ) -> Result<CommitSource, Error> {
+        let expected: Vec<_> = expected.iter().map(|path| RelPath::parse(path).unwrap()).collect();
+        self.open(access)?.commit(&Commit::parse(commit.as_str()).unwrap(), &expected)
     }
 
     pub(crate) fn resolve(&self, access: &Access, wanted: &str) -> Result<Resolution, Error> {

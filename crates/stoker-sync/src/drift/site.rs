@@ -31,7 +31,7 @@ impl<'a> Site<'a> {
             return self.root.look_at_self().map(Some);
         }
         let above = path::parent(path);
-        if !self.parent.as_ref().is_some_and(|parent| parent.path().as_bytes() == above) {
+        if self.parent.as_ref().is_none_or(|parent| parent.path().as_bytes() != above) {
             // Whatever is in the way, the directory is not where it should be.
             self.parent = self.root.open(above).ok();
         }

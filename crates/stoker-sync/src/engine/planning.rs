@@ -7,6 +7,7 @@ use super::View;
 use super::course::Course;
 use crate::cancel::Cancel;
 use crate::compose::mount::{self, Mount};
+use crate::path::RelPath;
 use crate::plan::{Error, Plan, Work};
 use crate::report::Durations;
 use crate::request::Request;
@@ -39,6 +40,8 @@ impl Planning<'_> {
                 return Ok(self.nothing());
             }
         }
+        let sources = self.request.mappings.iter().map(|mapping| mapping.source.clone());
+        source.expect(&sources.collect::<Vec<_>>());
         let mounts = mount::resolve(&self.request.mappings, source);
         let mounts = mounts.map_err(|source| Error::Compose { source })?;
         let goes_on = self.is_same_profile() && self.has_same_shapes(&mounts);
@@ -91,6 +94,10 @@ impl Timed<'_> {
 }
 
 impl Source for Timed<'_> {
+    fn expect(&mut self, directories: &[RelPath]) {
+        self.source.expect(directories);
+    }
+
     fn root(&mut self) -> Result<ObjectId, source::Error> {
         self.time(|source| source.root())
     }

@@ -309,6 +309,44 @@ fn an_edit_that_keeps_the_look_is_found_by_content() {
     assert_eq!(scratch.read("data/projects/a"), "1234");
 }
 
+/// So many directories that their looks are remembered.
+fn many_dirs() -> Commit {
+    let file = |n: usize| {
+        (format!("p/{}/{n}/view.json", n / 10).into_bytes(), (Kind::File, b"v".to_vec()))
+    };
+    Commit::from_files(&(0..100).map(file).collect())
+}
+
+#[test]
+fn a_foreign_file_is_found_in_a_directory_that_was_remembered_whole() {
+    for place in ["data/projects/3/37/foreign", "data/projects/3/foreign", "data/projects/3/38/d/f"]
+    {
+        let scratch = Scratch::new();
+        let commit = many_dirs();
+        let wanted = looking(request(&commit, ["p:projects"]), Look::Stat);
+        sync(&scratch, &commit, &wanted).unwrap();
+        assert_eq!(sync(&scratch, &commit, &wanted).unwrap().drift.len(), 0);
+        scratch.write(place, "f");
+        // Whoever sets the time back can't set back that they did.
+        scratch.set_times_of(place.rsplit_once('/').unwrap().0, "data/projects/4");
+        let seen = sync(&scratch, &commit, &wanted).unwrap();
+        assert_eq!(seen.drift.len(), 1, "{place}");
+        assert!(!scratch.exists(place));
+    }
+}
+
+#[test]
+fn a_directory_that_became_a_link_is_drift() {
+    let scratch = Scratch::new();
+    let commit = many_dirs();
+    let wanted = looking(request(&commit, ["p:projects"]), Look::Stat);
+    sync(&scratch, &commit, &wanted).unwrap();
+    scratch.rename("data/projects/3/37", "moved");
+    scratch.link("data/projects/3/37", "../../../moved");
+    let seen = sync(&scratch, &commit, &wanted);
+    assert!(seen.is_err(), "a foreign link is in the way: {seen:?}");
+}
+
 #[test]
 fn a_lost_or_damaged_manifest_means_comparing_by_content() {
     for damage in [None].into_iter().chain((0..16).map(Some)) {

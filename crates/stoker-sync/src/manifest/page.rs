@@ -14,7 +14,7 @@ const FULL: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     index: Writer,
-    pages: Vec<u8>,
+    bytes: Vec<u8>,
     /// Of the page that is being filled: where it begins, its first path, how many directories.
     begin: usize,
     first: Vec<u8>,
@@ -50,22 +50,22 @@ impl Pages {
         self.count += 1;
         let mut change = Writer::default();
         patch.pack_change(&mut change);
-        let mut entry = Writer(std::mem::take(&mut self.pages));
+        let mut entry = Writer(std::mem::take(&mut self.bytes));
         entry.bytes(&patch.path);
         entry.bytes(&change.0);
-        self.pages = entry.0;
-        if self.pages.len() - self.begin >= FULL {
+        self.bytes = entry.0;
+        if self.bytes.len() - self.begin >= FULL {
             self.close();
         }
     }
 
     fn close(&mut self) {
-        let page = &self.pages[self.begin..];
+        let page = &self.bytes[self.begin..];
         self.index.bytes(&self.first);
         self.index.number(self.count);
         self.index.number(page.len() as u64);
         self.index.number(u64::from(crc32fast::hash(page)));
-        self.begin = self.pages.len();
+        self.begin = self.bytes.len();
         self.count = 0;
     }
 
@@ -74,7 +74,7 @@ impl Pages {
         if self.count > 0 {
             self.close();
         }
-        (self.index.0, self.pages)
+        (self.index.0, self.bytes)
     }
 }
 
@@ -121,17 +121,20 @@ impl Slot {
         self.positions.end
     }
 
-    /// Returns the page; `read` gives the bytes, if they were not read before.
-    pub(super) fn page(
-        &self,
-        read: impl FnOnce(Range<usize>) -> Option<Vec<u8>>,
-    ) -> Result<&Page, Damaged> {
-        let page = self.page.get_or_init(|| {
-            let bytes = read(self.bytes.clone())?;
-            let page = Page::parse(bytes, self.check)?;
-            (page.entries.len() == self.positions.len()).then_some(page)
-        });
-        page.as_ref().ok_or(Damaged)
+    /// Returns where the page is among the pages.
+    pub(super) fn bytes(&self) -> Range<usize> {
+        self.bytes.clone()
+    }
+
+    /// Checks the bytes of the page.
+    pub(super) fn parse(&self, bytes: Vec<u8>) -> Option<Page> {
+        let page = Page::parse(bytes, self.check)?;
+        (page.len() == self.positions.len()).then_some(page)
+    }
+
+    /// Returns the page, which is kept; `load` is asked for it once.
+    pub(super) fn page(&self, load: impl FnOnce() -> Option<Page>) -> Result<&Page, Damaged> {
+        self.page.get_or_init(load).as_ref().ok_or(Damaged)
     }
 }
 
@@ -148,6 +151,11 @@ impl Page {
             reader.bytes()?;
         }
         Some(Self { bytes, entries })
+    }
+
+    /// Returns how many directories there are.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// Returns a directory and what was packed about it.

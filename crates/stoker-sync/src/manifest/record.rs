@@ -1,6 +1,7 @@
 //! The records of a manifest: what was put where, and how it looked on disk.
 
 use super::codec::{Reader, Writer};
+use super::segment::Damaged;
 use crate::path::RelPath;
 use crate::source::ObjectId;
 
@@ -213,7 +214,10 @@ impl DirPatch {
     }
 
     /// Unpacks only the key; a directory that is forgotten has none.
-    pub(crate) fn unpack_key(reader: &mut Reader<'_>) -> Option<Option<Key>> {
-        if reader.byte()? == FORGOTTEN { Some(None) } else { Key::unpack(reader).map(Some) }
+    pub(crate) fn unpack_key(reader: &mut Reader<'_>) -> Result<Option<Key>, Damaged> {
+        match reader.byte().ok_or(Damaged)? {
+            FORGOTTEN => Ok(None),
+            _ => Key::unpack(reader).ok_or(Damaged).map(Some),
+        }
     }
 }

@@ -150,7 +150,25 @@ impl Segment {
     }
 
     fn page<'a>(&self, slot: &'a Slot) -> Result<&'a Page, Damaged> {
-        slot.page(|range| self.read(self.layout.pages_start() + range.start, range.len()))
+        slot.page(|| self.load(slot))
+    }
+
+    fn load(&self, slot: &Slot) -> Option<Page> {
+        let bytes = slot.bytes();
+        slot.parse(self.read(self.layout.pages_start() + bytes.start, bytes.len())?)
+    }
+
+    /// Reads the page with the directory at a position, for one use, and returns it with the position
+    /// of its first one.
+    pub(super) fn read_page(&self, position: usize) -> Result<(usize, Page), Damaged> {
+        let slot = self.slot(position)?;
+        Ok((slot.begin(), self.load(slot).ok_or(Damaged)?))
+    }
+
+    fn slot(&self, position: usize) -> Result<&Slot, Damaged> {
+        let slots = self.slots()?;
+        let after = slots.partition_point(|slot| slot.begin() <= position);
+        after.checked_sub(1).map(|before| &slots[before]).ok_or(Damaged)
     }
 
     /// Returns how many bytes the manifest needs of the segment.
@@ -178,9 +196,7 @@ impl Segment {
 
     /// Returns the directory at a position, with what was packed about it.
     pub(crate) fn entry(&self, position: usize) -> Result<(&[u8], Reader<'_>), Damaged> {
-        let slots = self.slots()?;
-        let after = slots.partition_point(|slot| slot.begin() <= position);
-        let slot = after.checked_sub(1).map(|before| &slots[before]).ok_or(Damaged)?;
+        let slot = self.slot(position)?;
         self.page(slot)?.entry(position - slot.begin()).ok_or(Damaged)
     }
 

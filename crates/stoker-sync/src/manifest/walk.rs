@@ -1,5 +1,8 @@
 //! All directories of a manifest in the order of their paths, or a stretch of them.
+//!
+//! A walk keeps one page of each segment at a time: it passes by everything, and comes back to nothing.
 
+use super::page::Page;
 use super::record::DirPatch;
 use super::segment::{Damaged, Segment};
 use super::{DirRecord, Manifest, fold};
@@ -21,8 +24,8 @@ struct Cursor<'a> {
     segment: &'a Segment,
     next: usize,
     end: usize,
-    /// The path at `next`; `None` at the end.
-    path: Option<&'a [u8]>,
+    /// The page with the next directory, and the position of its first one; `None` at the end.
+    page: Option<(usize, Page)>,
 }
 
 impl Manifest {
@@ -33,70 +36,85 @@ impl Manifest {
             None => Vec::new(),
         };
         let share = landmarks.len().div_ceil(count.max(1)).max(1);
-        let mut bounds: Vec<&[u8]> = landmarks.into_iter().skip(share).step_by(share).collect();
-        bounds.dedup();
+        let bounds: Vec<&[u8]> = landmarks.into_iter().skip(share).step_by(share).collect();
         let begins = std::iter::once(&b""[..]).chain(bounds.iter().copied());
         let ends = bounds.iter().copied().map(Some).chain([None]);
         begins.zip(ends).map(|(from, to)| Stretch { from, to }).collect()
     }
 
     /// Calls `visit` with every known directory of a stretch, sorted by path.
-    pub(crate) fn walk<'a, E>(
-        &'a self,
+    pub(crate) fn walk<E>(
+        &self,
         stretch: Stretch<'_>,
-        mut visit: impl FnMut(&'a [u8], DirRecord) -> Result<(), E>,
+        mut visit: impl FnMut(&[u8], DirRecord) -> Result<(), E>,
     ) -> Result<(), E> {
         let cursors = self.segments.iter().map(|segment| Cursor::new(segment, stretch));
         let mut cursors: Vec<Cursor<'_>> = self.sound(cursors.collect());
+        let Some((first, later)) = cursors.split_first_mut() else { return Ok(()) };
+        let mut path = Vec::new();
         // Nearly all directories are in the first segment only, so that one is asked each time, and
         // the others only when their turn has come.
-        let mut patched = least(cursors.get(1..).unwrap_or_default());
+        let mut patched = least(later);
         loop {
-            let first = cursors.first().and_then(|cursor| cursor.path);
-            let Some(path) = [first, patched].into_iter().flatten().min() else { return Ok(()) };
-            let count = if patched == Some(path) { cursors.len() } else { 1 };
-            let record = self.sound(take(&mut cursors[..count], path));
-            if count > 1 {
-                patched = least(&cursors[1..]);
+            let Some(next) = [first.path(), patched.as_deref()].into_iter().flatten().min() else {
+                return Ok(());
+            };
+            path.clear();
+            path.extend_from_slice(next);
+            let mut record = None;
+            self.sound(first.take(&path, &mut record));
+            if patched.as_deref() == Some(&path) {
+                for cursor in &mut *later {
+                    self.sound(cursor.take(&path, &mut record));
+                }
+                patched = least(later);
             }
             if let Some(record) = record {
-                visit(path, record)?;
+                visit(&path, record)?;
             }
         }
     }
 }
 
-fn least<'a>(cursors: &[Cursor<'a>]) -> Option<&'a [u8]> {
-    cursors.iter().filter_map(|cursor| cursor.path).min()
-}
-
-/// Folds what these segments say about a directory, and goes on to the next.
-fn take(cursors: &mut [Cursor<'_>], path: &[u8]) -> Result<Option<DirRecord>, Damaged> {
-    let mut folded = None;
-    for cursor in cursors.iter_mut().filter(|cursor| cursor.path == Some(path)) {
-        let entry = cursor.segment.entry(cursor.next);
-        // Even if this one can't be read the walk must come to an end.
-        cursor.next += 1;
-        cursor.path = None;
-        let (_, mut reader) = entry?;
-        fold(&mut folded, DirPatch::unpack_change(&mut reader).ok_or(Damaged)?);
-        cursor.look()?;
-    }
-    Ok(folded)
+fn least(cursors: &[Cursor<'_>]) -> Option<Vec<u8>> {
+    cursors.iter().filter_map(Cursor::path).min().map(<[u8]>::to_vec)
 }
 
 impl<'a> Cursor<'a> {
     fn new(segment: &'a Segment, Stretch { from, to }: Stretch<'_>) -> Result<Self, Damaged> {
         let next = segment.lower_bound(from)?;
         let end = to.map_or_else(|| segment.len(), |to| segment.lower_bound(to))?;
-        let mut cursor = Self { segment, next, end, path: None };
-        cursor.look()?;
+        let mut cursor = Self { segment, next, end, page: None };
+        cursor.turn()?;
         Ok(cursor)
     }
 
-    fn look(&mut self) -> Result<(), Damaged> {
-        if self.next < self.end {
-            self.path = Some(self.segment.entry(self.next)?.0);
+    fn path(&self) -> Option<&[u8]> {
+        let (begin, page) = self.page.as_ref()?;
+        page.entry(self.next - begin).map(|(path, _)| path)
+    }
+
+    /// Folds what the segment says about a directory, if it is the next one, and goes on.
+    fn take(&mut self, path: &[u8], folded: &mut Option<DirRecord>) -> Result<(), Damaged> {
+        let entry = self.page.as_ref().and_then(|(begin, page)| page.entry(self.next - begin));
+        let Some((_, mut reader)) = entry.filter(|(found, _)| *found == path) else {
+            return Ok(());
+        };
+        let change = DirPatch::unpack_change(&mut reader);
+        self.next += 1;
+        self.turn()?;
+        fold(folded, change.ok_or(Damaged)?);
+        Ok(())
+    }
+
+    /// Reads the page of the next directory, if that is another one. Even if it can't be read the
+    /// walk comes to an end.
+    fn turn(&mut self) -> Result<(), Damaged> {
+        if self.next >= self.end {
+            self.page = None;
+        } else if self.page.as_ref().is_none_or(|(begin, page)| self.next - begin >= page.len()) {
+            self.page = None;
+            self.page = Some(self.segment.read_page(self.next)?);
         }
         Ok(())
     }

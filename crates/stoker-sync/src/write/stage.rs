@@ -1,4 +1,3 @@
-#![expect(clippy::disallowed_methods, reason = "disk edge: waits for the volume's clock to tick")]
 //! The staging directory and the places in it.
 
 use std::collections::BTreeMap;
@@ -61,7 +60,7 @@ impl Stage {
         path: &RelPath,
     ) -> Result<(&Dir, Vec<u8>), DiskError> {
         let parent = path::parent(path);
-        if !self.last.as_ref().is_some_and(|(last, _)| last.as_bytes() == parent) {
+        if self.last.as_ref().is_none_or(|(last, _)| last.as_bytes() != parent) {
             let Some(graft) = journal::graft_of(&self.grafts, path) else {
                 return Ok((&self.dir, journal::staged_file(number)));
             };
@@ -73,7 +72,6 @@ impl Stage {
 
     /// Goes to a directory within a graft; those on the way are made where they are missing.
     fn enter(&mut self, directory: &[u8], graft: usize) -> Result<(), DiskError> {
-        self.leave()?;
         let mut names = vec![journal::staged_dir(graft as u64)];
         let below = path::below(directory, &self.grafts[graft]).unwrap_or_default();
         names.extend(
@@ -82,7 +80,7 @@ impl Stage {
         let is_open =
             |(dir, name): &(&Dir, &Vec<u8>)| path::file_name(dir.path()) == name.as_slice();
         let common = self.way.iter().zip(&names).take_while(is_open).count();
-        self.way.truncate(common);
+        self.leave(common)?;
         for name in &names[common..] {
             let parent = self.way.last().unwrap_or(&self.dir);
             let dir = parent.make_or_open_dir(name, 0o755)?;
@@ -93,14 +91,18 @@ impl Stage {
         Ok(())
     }
 
-    /// Remembers how the directory looks that was used last. If something is put into it later it
-    /// looks different, and is listed; the graft itself is touched when it is moved.
-    fn leave(&mut self) -> Result<(), DiskError> {
+    /// Leaves all directories on the way but the first `kept`, and remembers how they look. The graft
+    /// itself is touched when it is moved, so its look says nothing.
+    fn leave(&mut self, kept: usize) -> Result<(), DiskError> {
         let Some((directory, graft)) = self.last.take() else { return Ok(()) };
-        let Some(dir) = self.way.last().filter(|_| directory != self.grafts[graft]) else {
-            return Ok(());
-        };
-        self.seals.insert(directory, dir.look_at_self()?.seal());
+        let mut live = directory.as_bytes();
+        while self.way.len() > kept {
+            let Some(dir) = self.way.pop() else { break };
+            if live != self.grafts[graft].as_bytes() {
+                self.seals.insert(RelPath::from_clean(live), dir.look_at_self()?.seal());
+                live = path::parent(live);
+            }
+        }
         Ok(())
     }
 
@@ -110,7 +112,7 @@ impl Stage {
     /// A change in the same tick of the volume's clock would not show, so the tick must have passed
     /// before anybody else sees them.
     pub(super) fn seals(&mut self) -> Result<BTreeMap<RelPath, Seal>, DiskError> {
-        self.leave()?;
+        self.leave(0)?;
         let seals = std::mem::take(&mut self.seals);
         if seals.len() < WORTH_SEALING {
             return Ok(BTreeMap::new());

@@ -1,0 +1,107 @@
+//! The first fetch of a store: in one go if everything is wanted, else trees first.
+//!
+//! Trees first, and then exactly the files that are wanted, is right for a corner of a large
+//! repository. For one that is wanted as a whole it makes the server walk the commit twice. One small
+//! question tells the two apart: what is in the top directory?
+
+use stoker_api::word::Commit;
+use stoker_sync::RelPath;
+use stoker_sync::source::{Entry, Kind, ObjectId};
+
+use super::objects::{Header, ObjectKind, Objects};
+use super::source::MAX_TREE;
+use super::{Error, Store, fetch, layout, tree};
+use crate::diagnosis::Fault;
+use crate::error;
+use crate::remote::with_fresh_credentials;
+
+/// How a commit is fetched into an empty store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Its trees; files when they are asked for.
+    Trees,
+    /// Its trees and all files that are not big.
+    Whole,
+    /// Not at all: the server does not know how to leave something out, and sent everything.
+    Done,
+}
+
+impl Way {
+    /// Finds out which way to fetch a commit of which these directories will be asked for.
+    pub(super) fn choose(
+        store: &Store,
+        commit: &Commit,
+        expected: &[RelPath],
+    ) -> Result<Self, error::Error> {
+        if expected.iter().any(RelPath::is_root) {
+            return Ok(Self::Whole);
+        }
+        if expected.is_empty() {
+            return Ok(Self::Trees);
+        }
+        let failed = |source| error::Error::Store { path: store.directory.clone(), source };
+        let repository = store.directory.join(layout::TOP);
+        layout::make_anew(&repository).map_err(failed)?;
+        let fetched = with_fresh_credentials(
+            &store.access,
+            |session| fetch::top(store, session, (&repository, commit)),
+            |source| store.not_fetched(commit, source),
+        );
+        let way = match fetched {
+            // The ordinary way knows what to do about that.
+            Err(error) if matches!(error.fault(), Some(Fault::NotOurRef)) => Self::Trees,
+            Err(error) => return Err(error),
+            Ok(()) => look(store, commit, expected).unwrap_or(Self::Trees),
+        };
+        if way == Self::Done {
+            layout::adopt(&store.directory, layout::TOP).map_err(failed)?;
+        } else {
+            layout::remove(&repository).map_err(failed)?;
+        }
+        Ok(way)
+    }
+}
+
+fn look(store: &Store, commit: &Commit, expected: &[RelPath]) -> Result<Way, Error> {
+    let id = ObjectId::parse_hex(commit.as_str().as_bytes()).ok_or(Error::Cancelled)?;
+    let mut objects = Objects::start(&store.directory.join(layout::TOP), &store.cancel)?;
+    let missing = Error::Missing { id };
+    let top = objects.whole(&[id], MAX_TREE, |_, bytes| tree::of_commit(bytes))?[0];
+    let Some(top) = top else { return Err(missing) };
+    let entries = objects.whole(&[top], MAX_TREE, |kind, bytes| match kind {
+        ObjectKind::Tree => tree::parse(bytes),
+        ObjectKind::Commit | ObjectKind::Blob | ObjectKind::Tag => None,
+    })?;
+    let Some(entries) = entries.into_iter().next().flatten() else { return Err(missing) };
+    let dirs: Vec<&Entry> = entries.iter().filter(|entry| entry.kind == Kind::Dir).collect();
+    let ids: Vec<ObjectId> = dirs.iter().map(|dir| dir.id).collect();
+    let is_here = |header: &Header| *header != Header::Missing;
+    if !ids.is_empty() && objects.info(&ids[..1])?.iter().all(is_here) {
+        return Ok(Way::Done);
+    }
+    Ok(if is_all(&dirs, expected) { Way::Whole } else { Way::Trees })
+}
+
+/// Returns whether every directory of the top is expected as a whole.
+fn is_all(dirs: &[&Entry], expected: &[RelPath]) -> bool {
+    let is_expected = |dir: &&Entry| expected.iter().any(|path| **path == *dir.name);
+    !dirs.is_empty() && dirs.iter().all(is_expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_wanted_if_every_directory_of_the_top_is() {
+        let dir = |name: &[u8]| Entry { name: name.into(), kind: Kind::Dir, id: ObjectId([1; 20]) };
+        let (projects, config, docs) = (dir(b"projects"), dir(b"config"), dir(b"docs"));
+        let path = |path: &str| RelPath::parse(path).unwrap();
+        let expected = [path("projects"), path("config")];
+        assert!(is_all(&[&projects, &config], &expected));
+        assert!(is_all(&[&config], &expected));
+        assert!(!is_all(&[&projects, &config, &docs], &expected));
+        assert!(!is_all(&[&projects], &[path("projects/line-1")]));
+        assert!(!is_all(&[], &expected));
+    }
+}
