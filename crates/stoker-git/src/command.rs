@@ -109,6 +109,9 @@ impl Session {
         let mut command = Command::new(&self.helper);
         isolate(&mut command);
         command.env(helper::PARENT, std::process::id().to_string());
+        if matches!(self.transport, Transport::Https | Transport::Http | Transport::Ssh) {
+            command.env(helper::FAMILY, "1");
+        }
         for setting in &self.settings {
             command.arg("-c").arg(setting);
         }

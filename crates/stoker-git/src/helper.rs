@@ -1,18 +1,27 @@
-//! What our own program does when it is run as a helper: answer git, become ssh, become git.
+//! What our own program does when it is run as a helper: answer git, become ssh, become git, or end
+//! git's own helpers when nobody else is left to do it.
 //!
-//! A program calls [`serve`] before anything else. It costs three lookups in the environment.
+//! A program calls [`serve`] before anything else. It costs four lookups in the environment.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpgrp, getppid, kill_current_process_group, pidfd_open,
+    set_parent_process_death_signal,
+};
 
 use crate::auth::{askpass, ssh};
 
 /// Whose death ends git: set on the way from us to git, through our own program.
 pub(crate) const PARENT: &str = "STOKER_GIT_PARENT";
+/// Set beside it where git talks through helpers of its own: their deaths have to be seen to.
+pub(crate) const FAMILY: &str = "STOKER_GIT_FAMILY";
+/// The process group that is to end with whoever the standard input stands for.
+const WATCHED: &str = "STOKER_GIT_WATCHED";
 
 /// Serves git, if it was git that ran this program, or becomes git, if we did; `None` if the program should go on as usual.
 pub fn serve() -> Option<ExitCode> {
@@ -20,6 +29,9 @@ pub fn serve() -> Option<ExitCode> {
     let arguments = || std::env::args_os().skip(1);
     if let Some(parent) = environment(PARENT) {
         return Some(become_git(&parent, arguments()));
+    }
+    if let Some(group) = environment(WATCHED) {
+        return Some(watch(&group));
     }
     if environment(askpass::FILE).is_some() {
         let prompt = arguments().next()?.into_string().ok()?;
@@ -43,12 +55,43 @@ fn answer(environment: &dyn Fn(&str) -> Option<OsString>, prompt: &str) -> ExitC
 /// It has to be asked for in the process that is to die, so it is asked for here, before git begins.
 fn become_git(parent: &OsStr, arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let bound = set_parent_process_death_signal(Some(Signal::KILL));
-    let parent = parent.to_str().and_then(|pid| pid.parse().ok());
-    let orphaned = parent.is_none() || getppid().map(Pid::as_raw_nonzero) != parent;
-    if bound.is_err() || orphaned {
+    let parent = parent.to_str().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
+    // Checked after the signal was asked for: who died before that would not be noticed.
+    let Some(parent) = parent.filter(|_| getppid() == parent && bound.is_ok()) else {
+        return ExitCode::FAILURE;
+    };
+    if std::env::var_os(FAMILY).is_some() && set_watch(parent).is_err() {
         return ExitCode::FAILURE;
     }
-    become_program(Command::new("git").args(arguments).env_remove(PARENT), "git")
+    let mut git = Command::new("git");
+    become_program(git.args(arguments).env_remove(PARENT).env_remove(FAMILY), "git")
+}
+
+/// Leaves a process behind that ends git's group when `parent` dies.
+///
+/// The kernel ends git itself, but not what git has started: `git-remote-https` and ssh do not look at
+/// their closed pipes while they wait for a server, and would go on with the transfer. The end of a
+/// good operation ends the group, and the watch with it.
+fn set_watch(parent: Pid) -> io::Result<()> {
+    let parent = pidfd_open(parent, PidfdFlags::empty())?;
+    // Not by name: an upgrade may have put another program there.
+    let mut watch = Command::new("/proc/self/exe");
+    watch.arg0("stoker-git-watch").env_clear().env(WATCHED, getpgrp().as_raw_nonzero().to_string());
+    watch.stdin(parent).stdout(Stdio::null()).stderr(Stdio::null());
+    watch.spawn().map(drop)
+}
+
+/// Waits for the end of the process that is our standard input, then ends our group.
+fn watch(group: &OsStr) -> ExitCode {
+    // Nobody else's group, should the name have got into a user's environment.
+    if group.to_str() != Some(&getpgrp().as_raw_nonzero().to_string()) {
+        return ExitCode::FAILURE;
+    }
+    let input = io::stdin();
+    while poll(&mut [PollFd::new(&input, PollFlags::IN)], None) == Err(rustix::io::Errno::INTR) {}
+    // It ends us, too, so that there is nothing to return to.
+    kill_current_process_group(Signal::KILL).unwrap_or_default();
+    ExitCode::SUCCESS
 }
 
 fn become_ssh(arguments: Vec<OsString>) -> ExitCode {

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,18 +14,26 @@ use crate::world::{Place, public};
 
 /// Accepts everyone, reads what they say, and answers with `greeting` and then nothing.
 fn silent(greeting: &'static [u8]) -> u16 {
+    heard_by_silent(greeting).0
+}
+
+/// The same, and tells when somebody has said something.
+fn heard_by_silent(greeting: &'static [u8]) -> (u16, mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
+    let (tell, heard) = mpsc::channel();
     thread::spawn(move || {
         for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
+            let (mut stream, tell) = (stream.unwrap(), tell.clone());
             thread::spawn(move || {
                 drop(stream.write_all(greeting));
+                drop(stream.read(&mut [0; 1]));
+                tell.send(()).unwrap_or_default();
                 drop(stream.read_to_end(&mut Vec::new()));
             });
         }
     });
-    port
+    (port, heard)
 }
 
 fn impatient(url: &str) -> Access {
@@ -99,28 +108,32 @@ fn nobody_there_is_told_as_such() {
 /// Set for the copy of this test that is going to be killed.
 const DOOMED: &str = "STOKER_TEST_DOOMED";
 
-// A1: whoever kills us kills git, too.
+// A1: whoever kills us kills git, too, and what git has started.
 #[test]
-fn git_ends_with_us_even_if_we_are_killed() {
+fn git_and_its_helpers_end_with_us_even_if_we_are_killed() {
     if let Ok(url) = std::env::var(DOOMED) {
         drop(Place::new().resolve(&public(&url), "main"));
         return;
     }
-    let port = silent(b"");
-    let mut doomed = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "deadline::git_ends_with_us_even_if_we_are_killed"])
-        .env(DOOMED, format!("http://127.0.0.1:{port}/x.git"))
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    while talking_to(port) < 2 {
-        thread::yield_now();
-    }
-    doomed.kill().unwrap();
-    doomed.wait().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while talking_to(port) > 0 {
-        assert!(Instant::now() < deadline, "git lives on without us");
-        thread::yield_now();
+    let started =
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n\r\n";
+    for greeting in [b"".as_slice(), started] {
+        let (port, heard) = heard_by_silent(greeting);
+        let mut doomed = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "deadline::git_and_its_helpers_end_with_us_even_if_we_are_killed"])
+            .env(DOOMED, format!("http://127.0.0.1:{port}/x.git"))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Before the request is out git's helper would notice by itself that git is gone.
+        heard.recv_timeout(Duration::from_secs(20)).expect("git asks the server");
+        assert!(talking_to(port) >= 2, "git and its helper");
+        doomed.kill().unwrap();
+        doomed.wait().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while talking_to(port) > 0 {
+            assert!(Instant::now() < deadline, "git lives on without us");
+            thread::yield_now();
+        }
     }
 }
