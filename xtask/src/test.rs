@@ -32,15 +32,16 @@ struct Tally {
 /// Runs the tests.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     debian::install_missing()?;
-    step::quiet("build", cargo_test(arguments).arg("--no-run"))?;
+    if arguments.long {
+        let release = ["build", "--release", "--package", "stoker-cli", "--bin", "stoker"];
+        step::quiet("release", step::cargo().args(release))?;
+    }
+    step::quiet("build", cargo_test(arguments)?.arg("--no-run"))?;
     cluster::prepare()?;
     let _clusters = arguments.package.is_empty().then(cluster::Hold::begin).transpose()?;
     let skipped = SkipList::new();
-    let mut command = cargo_test(arguments);
+    let mut command = cargo_test(arguments)?;
     command.env("STOKER_SKIPPED", &skipped.path);
-    if arguments.long {
-        command.env("STOKER_LONG", "1");
-    }
     command.args(arguments.filter.as_slice());
     let (tally, succeeded) = watch(&mut command)?;
     let skipped = skipped.count();
@@ -53,14 +54,26 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn cargo_test(arguments: &Arguments) -> Command {
+fn cargo_test(arguments: &Arguments) -> anyhow::Result<Command> {
     let mut command = step::cargo();
+    if arguments.long {
+        // Cargo builds the tests anew when it changes: they are compiled for one program.
+        command.env("STOKER_LONG", "1").env("STOKER_BIN", release_program()?);
+    }
     command.args(["test", "--no-fail-fast", "--color=never"]);
     if arguments.package.is_empty() {
         command.arg("--workspace");
     }
     command.args(arguments.package.iter().flat_map(|package| ["--package", package]));
-    command
+    Ok(command)
+}
+
+/// The program as it is released, which the full matrices are about.
+fn release_program() -> anyhow::Result<PathBuf> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let program = step::root().join(target).join("release/stoker");
+    program.canonicalize().with_context(|| format!("{} is not there", program.display()))
 }
 
 /// Shows a line per test binary, and everything that a failing one said.

@@ -1,26 +1,30 @@
 //! Killed at any file-system call, of an update and of a first sync: old or new, and the next run
 //! brings the rest (promises A1, A2).
 //!
-//! Reading changes nothing, so only calls that change a disk are points to die at. A sample in the
-//! usual run, every single one with `STOKER_LONG`.
+//! A run dies before the call at which it is struck, and reading changes nothing: killed at a call that
+//! reads it leaves the very disk that it leaves at the next call that writes. So the points to die at
+//! are all calls that can change a disk, every open among them, and no others. A sample in the usual
+//! run; every single one, of the release binary, in `cargo xtask test --long`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use stoker_testkit::git::bad::{BadServer, Fault};
 use stoker_testkit::git::{Repo, Tree};
 use stoker_testkit::tree::{self, Node};
 
 use crate::trace::{
-    CHANGING, KILLED, Point, can_trace, learn, points, processes, sample, strike, with_traced_git,
+    CHANGING, KILLED, Point, can_trace, each, learn, points, processes, sample, strike,
+    there_and_back, with_traced_git,
 };
 use crate::world::{STOKER, World, eventually, spawn};
 
 /// A repository with the branches `old` and `new`, more than 200 files apart, and both as trees.
 pub(crate) struct Update {
-    repo: Repo,
+    pub(crate) repo: Repo,
     pub(crate) old: tree::Tree,
     pub(crate) new: tree::Tree,
 }
@@ -46,6 +50,13 @@ impl Update {
         world.sync_words(&self.repo.url(), &more)
     }
 
+    /// A world of its own that is at this branch.
+    pub(crate) fn world_at(&self, branch: &str) -> World {
+        let world = World::new();
+        self.sync(&world, branch);
+        world
+    }
+
     pub(crate) fn sync(&self, world: &World, branch: &str) {
         world.stoker(self.words(world, branch)).exits(0);
         let wanted = if branch == "old" { &self.old } else { &self.new };
@@ -55,7 +66,12 @@ impl Update {
 
     /// Each live file is whole, and of one of the two commits; what is in both is there.
     pub(crate) fn is_old_or_new(&self, world: &World, when: &str) {
-        let (live, allowed) = (world.live(), [&self.old, &self.new]);
+        self.allows(&world.live(), when);
+    }
+
+    /// The same of a copy of the live files.
+    pub(crate) fn allows(&self, live: &tree::Tree, when: &str) {
+        let allowed = [&self.old, &self.new];
         for (path, node) in live.iter().filter(|(path, _)| !is_temporary(path)) {
             let is_known = allowed.iter().any(|tree| same(tree.get(path), node));
             let is_bare = *node == Node::EmptyDir;
@@ -119,19 +135,29 @@ fn an_update_killed_at_any_call_is_old_or_new_and_the_next_run_completes_it() {
         return;
     }
     update.sync(&world, "old");
-    let points = learn(&world, update.words(&world, "new"), |_| true);
-    assert!(points.len() > 400, "only {} points", points.len());
-    let chosen = sample(&points, 7);
-    let mut struck = 0;
-    // To and fro: each trial begins where the one before has converged.
-    for (point, target) in chosen.iter().zip(["old", "new"].into_iter().cycle()) {
-        let run = strike(&world, update.words(&world, target), point, "signal=KILL");
+    let there = learn(&world, update.words(&world, "new"), |_| true);
+    let back = learn(&world, update.words(&world, "old"), |_| true);
+    assert!(there.len() > 400, "only {} points", there.len());
+    let pairs = there_and_back(&sample(&there, 4), &sample(&back, 4));
+    let struck = AtomicUsize::new(0);
+    let kill = |world: &World, point: &Point, target: &str| {
+        let run = strike(world, update.words(world, target), point, "signal=KILL");
         assert!(run.code == KILLED || run.code == 0, "{point:?}: {run:#?}");
-        struck += usize::from(run.code == KILLED);
-        update.is_old_or_new(&world, &format!("killed at {point:?}"));
-        update.sync(&world, target);
-    }
-    assert!(struck * 10 >= chosen.len() * 8, "only {struck} of {} struck", chosen.len());
+        struck.fetch_add(usize::from(run.code == KILLED), Ordering::Relaxed);
+        update.is_old_or_new(world, &format!("killed at {point:?}"));
+        update.sync(world, target);
+    };
+    // To and fro: each trial begins where the one before has converged.
+    each(
+        &pairs,
+        || update.world_at("old"),
+        |world, (there, back)| {
+            kill(world, there, "new");
+            kill(world, back, "old");
+        },
+    );
+    let (struck, all) = (struck.into_inner(), pairs.len() * 2);
+    assert!(struck * 100 >= all * 97, "only {struck} of {all} struck");
 }
 
 // A1: also what cleans up after a kill may be killed.
@@ -145,15 +171,21 @@ fn a_recovery_killed_at_any_call_recovers() {
     let points = learn(&world, update.words(&world, "new"), |line| line.contains("/data"));
     let renames: Vec<Point> =
         points.iter().filter(|point| point.call.starts_with("renameat")).cloned().collect();
-    let second = sample(&points, 2);
-    let first = sample(&renames, 3).into_iter().cycle();
-    for ((first, second), target) in first.zip(&second).zip(["old", "new"].into_iter().cycle()) {
-        let words = || update.words(&world, target);
-        strike(&world, words(), &first, "signal=KILL");
-        strike(&world, words(), second, "signal=KILL");
-        update.is_old_or_new(&world, &format!("killed at {first:?}, then at {second:?}"));
-        update.sync(&world, target);
-    }
+    let pairs = there_and_back(&sample(&renames, 3), &sample(&points, 2));
+    let cases: Vec<&[(Point, Point)]> = pairs.chunks(2).collect();
+    each(
+        &cases,
+        || update.world_at("old"),
+        |world, pairs| {
+            for ((first, second), target) in pairs.iter().zip(["new", "old"]) {
+                strike(world, update.words(world, target), first, "signal=KILL");
+                strike(world, update.words(world, target), second, "signal=KILL");
+                update.is_old_or_new(world, &format!("killed at {first:?}, then at {second:?}"));
+                update.sync(world, target);
+            }
+            update.sync(world, "old");
+        },
+    );
 }
 
 // A1: the second run need not be for the same commit.
@@ -165,11 +197,14 @@ fn a_killed_update_may_be_followed_by_a_return_to_the_old_commit() {
     }
     update.sync(&world, "old");
     let points = learn(&world, update.words(&world, "new"), |line| line.contains("/data"));
-    update.sync(&world, "old");
-    for point in sample(&points, 2) {
-        strike(&world, update.words(&world, "new"), &point, "signal=KILL");
-        update.sync(&world, "old");
-    }
+    each(
+        &sample(&points, 2),
+        || update.world_at("old"),
+        |world, point| {
+            strike(world, update.words(world, "new"), point, "signal=KILL");
+            update.sync(world, "old");
+        },
+    );
 }
 
 // A2
@@ -181,16 +216,20 @@ fn a_first_sync_killed_at_any_call_succeeds_unaided_the_next_time() {
         return;
     }
     let points = learn(&world, update.words(&world, "new"), |_| true);
-    for point in sample(&points, 4) {
-        let world = World::new();
-        let run = strike(&world, update.words(&world, "new"), &point, "signal=KILL");
-        assert!(run.code == KILLED || run.code == 0, "{point:?}: {run:#?}");
-        for (path, node) in world.live().iter().filter(|(path, _)| !is_temporary(path)) {
-            let is_new = same(update.new.get(path), node) || *node == Node::EmptyDir;
-            assert!(is_new, "{point:?}: {} is {node:?}", path.escape_ascii());
-        }
-        update.sync(&world, "new");
-    }
+    each(
+        &sample(&points, 4),
+        || (),
+        |(), point| {
+            let world = World::new();
+            let run = strike(&world, update.words(&world, "new"), point, "signal=KILL");
+            assert!(run.code == KILLED || run.code == 0, "{point:?}: {run:#?}");
+            for (path, node) in world.live().iter().filter(|(path, _)| !is_temporary(path)) {
+                let is_new = same(update.new.get(path), node) || *node == Node::EmptyDir;
+                assert!(is_new, "{point:?}: {} is {node:?}", path.escape_ascii());
+            }
+            update.sync(&world, "new");
+        },
+    );
 }
 
 // A2: the kernel may choose git, and not us, when memory is short.
@@ -209,17 +248,21 @@ fn git_killed_at_any_call_is_an_error_and_the_next_run_succeeds() {
     let traces = files.filter(|path| path.display().to_string().contains("git-trace."));
     let all: BTreeSet<Point> = traces.flat_map(|trace| points(&trace, |_| true)).collect();
     let all: Vec<Point> = all.into_iter().collect();
-    for Point { call, number } in sample(&all, 3) {
-        let world = World::new();
-        let how =
-            format!("-o /dev/null -e trace={call} -e inject={call}:signal=KILL:when={number}");
-        let run = with_traced_git(&world, &how, update.words(&world, "new"));
-        assert!([0, 1].contains(&run.code), "git killed at {call} {number}: {run:#?}");
-        assert!(run.code == 0 || run.stderr.starts_with("error: "), "{run:#?}");
-        let is_untouched = world.live() == tree::Tree::default();
-        assert_eq!(is_untouched, run.code == 1, "git killed at {call} {number}");
-        update.sync(&world, "new");
-    }
+    each(
+        &sample(&all, 3),
+        || (),
+        |(), Point { call, number }| {
+            let world = World::new();
+            let how =
+                format!("-o /dev/null -e trace={call} -e inject={call}:signal=KILL:when={number}");
+            let run = with_traced_git(&world, &how, update.words(&world, "new"));
+            assert!([0, 1].contains(&run.code), "git killed at {call} {number}: {run:#?}");
+            assert!(run.code == 0 || run.stderr.starts_with("error: "), "{run:#?}");
+            let is_untouched = world.live() == tree::Tree::default();
+            assert_eq!(is_untouched, run.code == 1, "git killed at {call} {number}");
+            update.sync(&world, "new");
+        },
+    );
 }
 
 // A2: what a crash of git itself leaves in a repository.
@@ -270,10 +313,11 @@ fn a_run_killed_while_the_server_is_silent_takes_git_along_and_does_not_hold_up_
     let _shell = spawn(world.command("sh", words));
     let ours = |program: &str| processes(&world, program);
     eventually("git talks to the server", || !ours("git").is_empty() && server.faults() > 0);
-    let (stoker, git) = (ours("stoker")[0], ours("git")[0]);
+    let stoker = ours("stoker")[0];
+    eventually("git has a helper for it", || !ours("git-remote-http").is_empty());
     rustix::process::kill_process(stoker, rustix::process::Signal::KILL).unwrap();
-    eventually("our git is gone", || !ours("git").contains(&git));
-    // What that git had started may still wait for the server; it must not be in anyone's way.
+    let family = || [ours("git"), ours("git-remote-http"), ours("stoker")].concat();
+    eventually("our git is gone, and all that it had started", || family().is_empty());
     server.behave();
     let next = world.sync(&server.url(), &["--ref", "new", "--lock-timeout", "2s"]).exits(0);
     assert!(next.stdout.starts_with("synced: "), "{next:?}");

@@ -9,7 +9,7 @@ use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::{skip, tree};
 
 use crate::crash::{Update, nothing_is_left};
-use crate::trace::{Point, can_trace, learn, sample, strike};
+use crate::trace::{Point, can_trace, each, learn, sample, strike};
 use crate::world::{Run, STOKER, World, eventually, plant, plant_files, spawn};
 
 /// Which calls fail how, as a full or broken disk makes them.
@@ -43,27 +43,39 @@ fn a_failing_call_is_exit_1_with_its_reason_and_the_next_run_completes_it() {
     }
     update.sync(&world, "old");
     let points = learn(&world, update.words(&world, "new"), |line| line.contains("/data/"));
-    let mut directions = ["old", "new"].into_iter().cycle();
-    for (call, errno) in FAULTS {
-        let of_call: Vec<Point> =
-            points.iter().filter(|point| point.call == call).cloned().collect();
-        for point in sample(&of_call, 3) {
-            let target = directions.next().unwrap();
-            let words = update.words(&world, target);
-            let run = strike(&world, words, &point, &format!("error={errno}"));
-            let when = format!("{errno} at {point:?}");
-            // What only cleans up may fail and be left to the next run.
-            assert!([0, 1].contains(&run.code), "{when}: {run:#?}");
-            if run.code == 1 {
-                assert!(run.stderr.contains(words_of(errno)), "{when}: {run:#?}");
-                let names_a_path = run.stderr.contains("\".") || run.stderr.contains("\"projects");
-                assert!(names_a_path, "{when}: {run:#?}");
-                assert!(run.stderr.contains("hint: "), "{when}: {run:#?}");
-            }
-            update.is_old_or_new(&world, &when);
-            update.sync(&world, target);
+    let cases: Vec<(Point, &str)> = FAULTS
+        .iter()
+        .flat_map(|(call, errno)| {
+            let is_it = |point: &&Point| point.call == *call;
+            let of_call: Vec<Point> = points.iter().filter(is_it).cloned().collect();
+            sample(&of_call, 3).into_iter().map(move |point| (point, *errno))
+        })
+        .collect();
+    let fail = |world: &World, (point, errno): &(Point, &str), target: &str| {
+        let run = strike(world, update.words(world, target), point, &format!("error={errno}"));
+        let when = format!("{errno} at {point:?}");
+        // What only cleans up may fail and be left to the next run.
+        assert!([0, 1].contains(&run.code), "{when}: {run:#?}");
+        if run.code == 1 {
+            assert!(run.stderr.contains(words_of(errno)), "{when}: {run:#?}");
+            let names_a_path = run.stderr.contains("\".") || run.stderr.contains("\"projects");
+            assert!(names_a_path, "{when}: {run:#?}");
+            assert!(run.stderr.contains("hint: "), "{when}: {run:#?}");
         }
-    }
+        update.is_old_or_new(world, &when);
+        update.sync(world, target);
+    };
+    let cases: Vec<&[(Point, &str)]> = cases.chunks(2).collect();
+    each(
+        &cases,
+        || update.world_at("old"),
+        |world, cases| {
+            for (case, target) in cases.iter().zip(["new", "old"]) {
+                fail(world, case, target);
+            }
+            update.sync(world, "old");
+        },
+    );
 }
 
 // A5: what was not made durable is not reported as synced.
@@ -90,7 +102,7 @@ fn a_failed_sync_of_the_volume_is_never_called_synced() {
     }
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let is_root = rustix::process::getuid().is_root();
     if !is_root {
         skip::record("mounting needs root");
@@ -99,15 +111,16 @@ fn is_root() -> bool {
 }
 
 /// A shell in a mount namespace of its own. `sync REF NAME` runs a sync, notes exit code and output,
-/// and copies the data directory out, because the mount is gone with the shell.
-fn with_mount(world: &World, mount: &str, repo: &Repo, scenario: &str) -> Run {
+/// and copies the data directory out, because the mount is gone with the shell. `RUN` may name a program
+/// that runs the sync.
+pub(crate) fn with_mount(world: &World, mount: &str, repo: &Repo, scenario: &str) -> Run {
     let data = world.data();
     let url = repo.url();
     let script = format!(
         "set -e\n\
          sync() {{\n\
            set +e\n\
-           {STOKER} sync --repo {url} --ref $1 --map projects:projects --data {data} \
+           $RUN {STOKER} sync --repo {url} --ref $1 --map projects:projects --data {data} \
              >{root}/$2.out 2>{root}/$2.err\n\
            echo $? > {root}/$2.code\n\
            set -e\n\
@@ -122,7 +135,7 @@ fn with_mount(world: &World, mount: &str, repo: &Repo, scenario: &str) -> Run {
 }
 
 /// What `sync REF NAME` noted.
-fn noted(world: &World, name: &str) -> (i32, String, tree::Tree) {
+pub(crate) fn noted(world: &World, name: &str) -> (i32, String, tree::Tree) {
     let read = |end: &str| std::fs::read_to_string(world.path(&format!("{name}.{end}"))).unwrap();
     let data = tree::Tree::read(&world.path(&format!("{name}.data"))).unwrap();
     for (path, _) in data.iter() {

@@ -5,14 +5,16 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use stoker_testkit::process::find_program;
 use stoker_testkit::skip;
 
 use crate::world::{Run, STOKER, World, is_long};
 
-/// Calls that change a disk; what a program does not use costs nothing here.
-pub(crate) const CHANGING: &str = "openat,openat2,mkdir,mkdirat,write,pwrite64,writev,copy_file_range,\
+/// Calls that change a disk, or speak to a gateway; what a program does not use costs nothing here.
+pub(crate) const CHANGING: &str = "connect,sendto,openat,openat2,mkdir,mkdirat,write,pwrite64,writev,copy_file_range,\
                         sendfile,ftruncate,fallocate,fchmod,fchmodat,chmod,fsync,fdatasync,syncfs,\
                         sync_file_range,rename,renameat,renameat2,link,linkat,symlinkat,unlink,\
                         unlinkat,rmdir,utimensat,flock";
@@ -60,6 +62,30 @@ pub(crate) fn sample(points: &[Point], most_per_call: usize) -> Vec<Point> {
         chosen.into_iter().map(|index| all[index].clone()).collect::<Vec<_>>()
     };
     calls.into_iter().flat_map(choose).collect()
+}
+
+/// Tries every case, in the full matrix on all cores at once; each core has a state of its own.
+pub(crate) fn each<Case: Sync, State>(
+    cases: &[Case],
+    begin: impl Fn() -> State + Sync,
+    trial: impl Fn(&State, &Case) + Sync,
+) {
+    let cores = if is_long() { thread::available_parallelism().map_or(1, usize::from) } else { 1 };
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let state = begin();
+        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            trial(&state, case);
+        }
+    };
+    thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
+}
+
+/// Pairs the points of the way there with those of the way back; none is left out.
+pub(crate) fn there_and_back(there: &[Point], back: &[Point]) -> Vec<(Point, Point)> {
+    let most = there.len().max(back.len());
+    let pairs = there.iter().cycle().zip(back.iter().cycle()).take(most);
+    pairs.map(|(there, back)| (there.clone(), back.clone())).collect()
 }
 
 /// Runs the program under strace: its first thread is the one that touches disks.

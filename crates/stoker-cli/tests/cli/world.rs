@@ -13,8 +13,11 @@ use stoker_testkit::process::{self, Guarded};
 use stoker_testkit::tree;
 use tempfile::TempDir;
 
-/// The program under test.
-pub(crate) const STOKER: &str = env!("CARGO_BIN_EXE_stoker");
+/// The program under test: of the tests' own profile, or the one that `cargo xtask test --long` names.
+pub(crate) const STOKER: &str = match option_env!("STOKER_BIN") {
+    Some(release) => release,
+    None => env!("CARGO_BIN_EXE_stoker"),
+};
 
 /// How long a test waits for what must happen soon.
 pub(crate) const SOON: Duration = Duration::from_secs(20);

@@ -1,0 +1,125 @@
+//! Killed with a gateway attached: the scan that is owed is done by the next run, and the scan lock
+//! does not stay (promises A1, G1).
+
+use std::ffi::OsString;
+
+use stoker_testkit::gateway::{Gateway, Half, Options, Relock};
+
+use crate::crash::Update;
+use crate::trace::{KILLED, Point, can_trace, each, learn, sample, strike};
+use crate::world::World;
+
+/// A world with a gateway that reads its data directory.
+struct Line<'a> {
+    world: World,
+    update: &'a Update,
+    gateway: Gateway,
+}
+
+impl<'a> Line<'a> {
+    /// A line at the old commit, which its gateway has loaded.
+    fn new(update: &'a Update, relock: Relock) -> Self {
+        let world = World::new();
+        let options = Options { relock, ..Options::over(world.data()).token("sync:right") };
+        let gateway = Gateway::start(options).unwrap();
+        world.file("key", "sync:right\n");
+        let line = Self { world, update, gateway };
+        line.completes("old");
+        line
+    }
+
+    fn words(&self, branch: &str, timeout: &str) -> Vec<OsString> {
+        let mut words = self.update.words(&self.world, branch);
+        words.extend(["--gateway".into(), self.gateway.url().into()]);
+        words.extend(["--api-key-file".into(), self.world.path("key").into()]);
+        words.extend(["--gateway-timeout".into(), timeout.into()]);
+        words
+    }
+
+    /// Runs to the end: these files, and a gateway that has scanned exactly them.
+    #[track_caller]
+    fn completes(&self, branch: &str) {
+        self.world.stoker(self.words(branch, "20s")).exits(0);
+        let wanted = if branch == "old" { &self.update.old } else { &self.update.new };
+        assert_eq!(&self.world.live(), wanted, "not exactly {branch}");
+        assert!(!self.gateway.is_locked(Half::Projects), "the lock stays");
+    }
+
+    /// What the gateway saw when it last scanned.
+    fn seen(&self) -> String {
+        let scans = self.gateway.scans();
+        let last = scans.iter().rfind(|scan| scan.half == Half::Projects).unwrap();
+        last.digest.clone()
+    }
+}
+
+// A1, G1
+#[test]
+fn a_run_with_a_gateway_killed_at_any_call_owes_the_scan_until_the_next_run() {
+    let update = Update::new();
+    let line = Line::new(&update, Relock::Extends);
+    if !can_trace(&line.world) {
+        return;
+    }
+    let old = line.seen();
+    let points = learn(&line.world, line.words("new", "20s"), |_| true);
+    let new = line.seen();
+    assert_ne!(old, new, "the gateway has seen both");
+    assert!(points.iter().any(|point| point.call == "connect"), "it speaks to the gateway");
+    let kill = |line: &Line<'_>, point: &Point, (target, wanted): (&str, &String)| {
+        let run = strike(&line.world, line.words(target, "20s"), point, "signal=KILL");
+        assert!(run.code == KILLED || run.code == 0, "{point:?}: {run:#?}");
+        update.is_old_or_new(&line.world, &format!("killed at {point:?}"));
+        line.completes(target);
+        assert_eq!(&line.seen(), wanted, "{point:?}: {target} was not scanned as a whole");
+        let scans = line.gateway.scans().len();
+        line.completes(target);
+        assert_eq!(line.gateway.scans().len(), scans, "{point:?}: nothing is owed any more");
+    };
+    each(
+        &sample(&points, 3),
+        || Line::new(&update, Relock::Extends),
+        |line, point| {
+            kill(line, point, ("new", &new));
+            line.completes("old");
+        },
+    );
+}
+
+/// Where a run has the lock in hand: the first rename makes its intent the journal, others follow.
+fn under_lock(line: &Line<'_>) -> (Point, Point) {
+    let points = learn(&line.world, line.words("new", "20s"), |_| true);
+    let mut renames = points.into_iter().filter(|point| point.call == "renameat");
+    (renames.next().unwrap(), renames.nth(50).unwrap())
+}
+
+// A1, G1: a gateway may refuse its lock even to whoever had it.
+#[test]
+fn a_lock_that_a_killed_run_left_is_waited_for_and_then_taken() {
+    let update = Update::new();
+    let line = Line::new(&update, Relock::Conflicts);
+    if !can_trace(&line.world) {
+        return;
+    }
+    let (intent, among) = under_lock(&line);
+    line.completes("old");
+    let killed_at = |point: &Point| {
+        let run = strike(&line.world, line.words("new", "20s"), point, "signal=KILL");
+        assert_eq!(run.code, KILLED, "{point:?}: {run:#?}");
+        assert!(line.gateway.is_locked(Half::Projects), "{point:?}: it died with the lock in hand");
+    };
+    // Nothing was renamed: the next run undoes it, and begins anew as soon as it may.
+    killed_at(&intent);
+    let run = line.world.stoker(line.words("new", "1s")).exits(1);
+    assert!(run.stderr.contains("scan lock"), "{run:#?}");
+    assert_eq!(line.world.live(), update.old, "nothing happens without the lock");
+    // As its hold time does when it is over.
+    line.gateway.release_lock(Half::Projects);
+    line.completes("new");
+    line.completes("old");
+    // Some of it was renamed: the next run completes it, and its scan lets the lock go.
+    killed_at(&among);
+    line.completes("new");
+    let files = line.gateway.scans().last().map(|scan| scan.files);
+    assert_eq!(files, Some(update.new.iter().count()), "all of it was scanned");
+}
