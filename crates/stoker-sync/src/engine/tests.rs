@@ -263,6 +263,48 @@ fn what_is_foreign_and_in_the_way_is_a_conflict() {
     assert_eq!(scratch.read("data/projects/a"), "foreign");
 }
 
+// A10
+#[test]
+fn orphans_in_a_directory_that_becomes_a_file_go_with_it() {
+    let dir = Commit::of([("p/a/x", "dir"), ("p/b", "1")]);
+    let file = Commit::of([("p/a", "file"), ("p/b", "1")]);
+    for look in [Look::Touched, Look::Stat, Look::Content] {
+        let scratch = Scratch::new();
+        sync(&scratch, &dir, &request(&dir, ["p:projects"])).unwrap();
+        scratch.write("data/projects/a/orphan", "o");
+        scratch.write("data/projects/a/below/orphan", "o");
+        let wanted = looking(request(&file, ["p:projects"]), look);
+        let report = sync(&scratch, &file, &wanted).unwrap();
+        let gone = ["projects/a/below/orphan", "projects/a/orphan", "projects/a/x"];
+        assert_eq!(strings(&report.deleted.paths), gone, "{look:?}");
+        assert_eq!(scratch.read("data/projects/a"), "file");
+        assert!(!scratch.exists("data/.sync-staging"));
+    }
+}
+
+// A13
+#[test]
+fn orphans_that_may_not_go_keep_a_directory_from_becoming_a_file() {
+    let dir = Commit::of([("p/a/x", "dir"), ("p/b", "1")]);
+    let file = Commit::of([("p/a", "file"), ("p/b", "1")]);
+    let scratch = Scratch::new();
+    sync(&scratch, &dir, &request(&dir, ["p:projects"])).unwrap();
+    for number in 0..60 {
+        scratch.write(format!("data/projects/a/{number}"), "foreign");
+    }
+    let before = scratch.state();
+    let wanted = request(&file, ["p:projects"]);
+    let refused = sync(&scratch, &file, &wanted).unwrap_err();
+    assert!(refused.to_string().contains("61 of 62"), "too many at once: {refused}");
+    let mut spared = unlimited(wanted.clone());
+    spared.mappings[0].prune = Prune::OwnOnly;
+    let refused = sync(&scratch, &file, &spared).unwrap_err();
+    assert!(refused.to_string().contains("projects/a"), "not ours to delete: {refused}");
+    assert_eq!(scratch.state(), before);
+    sync(&scratch, &file, &unlimited(wanted)).unwrap();
+    assert_eq!(scratch.read("data/projects/a"), "file");
+}
+
 #[test]
 fn drift_is_found_named_and_repaired() {
     let scratch = Scratch::new();

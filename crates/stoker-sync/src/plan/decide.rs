@@ -158,7 +158,12 @@ impl Deciding<'_> {
         match found {
             Found::Wanted(look) => return Ok(self.adopt(file, path, look)),
             Found::Dir(files) => {
-                if files.iter().any(|inside| !self.dropped.contains_key(inside)) {
+                // A directory of ours may hold orphans, which go with it; one that nobody here made may not.
+                let is_ours = files.iter().any(|inside| self.dropped.contains_key(inside));
+                let goes = |inside: &RelPath| {
+                    self.dropped.contains_key(inside) || is_ours && self.orphans.contains(inside)
+                };
+                if !files.iter().all(goes) {
                     let found = "a directory stands with files that nobody here made";
                     return Err(Error::Conflict { path: path.clone(), wanted: "a file", found });
                 }
