@@ -10,17 +10,19 @@ mod merge;
 pub(crate) mod mount;
 #[cfg(test)]
 mod tests;
+mod weight;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 pub use error::Error;
 use merge::{Merge, Merged};
 use mount::{Content, Mount, MountTree};
+use weight::Weighing;
 
 use crate::cancel::Cancel;
 use crate::manifest::Manifest;
 use crate::manifest::record::Key;
-use crate::name::NameFault;
+use crate::name::{self, NameFault};
 use crate::path::{self, RelPath};
 use crate::request::Request;
 use crate::source::{Entry, ObjectId, Source};
@@ -28,6 +30,8 @@ use crate::warning::Warning;
 
 /// A tree may name the same subtree many times over; no honest one has so many entries.
 pub(crate) const MOST_ENTRIES: usize = 1_000_000;
+/// No honest directory lies so deep; a path of Linux has room for some 2,000 names of one letter.
+const MOST_LEVELS: usize = 512;
 /// How many refused names an error lists.
 const MOST_REFUSED: usize = 20;
 
@@ -116,9 +120,16 @@ pub(crate) fn compose(task: &Task<'_>, source: &mut dyn Source) -> Result<Compos
     let tree = MountTree::build(task.mounts);
     let mut composition = Composition::default();
     let mut level = vec![Node::root(&tree)];
-    while !level.is_empty() {
+    let mut weighing = Weighing::default();
+    for depth in 0.. {
+        let Some(first) = level.first() else { break };
         task.cancel.check().map_err(Error::Cancelled)?;
+        if depth > MOST_LEVELS {
+            let path = path::ancestors(&first.path).nth(3).map(RelPath::from_clean);
+            return Err(Error::TooDeep { path: path.unwrap_or_default(), most: MOST_LEVELS });
+        }
         let listings = list(&level, source)?;
+        weighing.check(task, (&level, &listings, composition.entries), source)?;
         let mut next = Vec::new();
         for node in level {
             next.extend(composition.visit(task, node, &listings)?);
@@ -196,8 +207,7 @@ fn check_twins(dir: &RelPath, merged: &Merged<'_>) -> Result<(), Error> {
     let dirs = merged.dirs.iter().map(|(name, _)| name);
     let mut seen: HashMap<String, &[u8]> = HashMap::new();
     for name in files.chain(dirs) {
-        let folded = String::from_utf8_lossy(name).to_lowercase();
-        if let Some(twin) = seen.insert(folded, name) {
+        if let Some(twin) = seen.insert(name::fold(name), name) {
             return Err(Error::CaseTwins { path: dir.join(name), twin: dir.join(twin) });
         }
     }

@@ -3,6 +3,7 @@
 //!
 //! The rules look at bytes only. They are asked before anything is written.
 
+use crate::compose::Case;
 use crate::path::{self, RelPath};
 
 /// The directory with our own state, below the data root.
@@ -54,6 +55,9 @@ pub enum NameFault {
     /// It is not UTF-8.
     #[error("is not UTF-8, which Ignition does not take")]
     NotUtf8,
+    /// One directory of the commit has it twice.
+    #[error("is there twice, which git itself never writes")]
+    Twice,
 }
 
 /// Whose a path is, apart from mappings.
@@ -108,13 +112,24 @@ fn check_ignition(name: &[u8]) -> Result<(), NameFault> {
 }
 
 /// Returns who keeps this destination, if it is out of reach for every mapping.
-pub(crate) fn keeper(path: &[u8]) -> Option<Keeper> {
+///
+/// Where a volume ignores case, so do we: another spelling would be the same file there.
+pub(crate) fn keeper(path: &[u8], case: Case) -> Option<Keeper> {
+    match case {
+        Case::Matters => keeper_of(path, path::within),
+        Case::Ignored => keeper_of(fold(path).as_bytes(), |path, identity| {
+            path::within(path, fold(identity).as_bytes())
+        }),
+    }
+}
+
+fn keeper_of(path: &[u8], is_within: impl Fn(&[u8], &[u8]) -> bool) -> Option<Keeper> {
     let mut components = path.split(|byte| *byte == b'/');
     let first = components.clone().next().unwrap_or_default();
     if first == STATE_DIR.as_bytes() || first == STAGING_DIR.as_bytes() {
         return Some(Keeper::Stoker);
     }
-    if IDENTITY.iter().any(|identity| path::within(path, identity)) {
+    if IDENTITY.iter().any(|identity| is_within(path, identity)) {
         return Some(Keeper::Identity);
     }
     components.find_map(|component| {
@@ -126,9 +141,15 @@ pub(crate) fn keeper(path: &[u8]) -> Option<Keeper> {
     })
 }
 
+/// Returns what all spellings of a name have in common that a volume without case takes for one.
+pub(crate) fn fold(name: &[u8]) -> String {
+    // Up before down: some letters have two small forms, or a large one that only folding undoes.
+    String::from_utf8_lossy(name).to_uppercase().to_lowercase()
+}
+
 /// Returns whether a destination is one of ours, so that no mapping may point into it.
 pub fn is_reserved(path: &RelPath) -> bool {
-    keeper(path) == Some(Keeper::Stoker)
+    keeper(path, Case::Matters) == Some(Keeper::Stoker)
 }
 
 #[cfg(test)]

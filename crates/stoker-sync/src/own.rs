@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use crate::compose::below_mapping;
 use crate::compose::mount::{Content, Mount};
+use crate::compose::{Case, below_mapping};
 use crate::manifest::header::{Header, MappingRecord, Shape};
 use crate::name::{self, Keeper};
 use crate::path::{self, RelPath};
@@ -22,6 +22,8 @@ pub(crate) struct Ownership<'a> {
     claims: HashMap<&'a [u8], Prune>,
     /// Destinations of mappings whose source is absent.
     frozen: Vec<&'a RelPath>,
+    /// Whether kept paths have one spelling or many.
+    case: Case,
 }
 
 /// Why a path is left alone.
@@ -35,7 +37,7 @@ pub(crate) enum Spared {
 
 impl<'a> Ownership<'a> {
     /// Works out who owns what.
-    pub(crate) fn new(request: &'a Request, mounts: &'a [Mount]) -> Self {
+    pub(crate) fn new(request: &'a Request, mounts: &'a [Mount], case: Case) -> Self {
         let mut claims = HashMap::new();
         let mut frozen = Vec::new();
         for mount in mounts {
@@ -52,7 +54,7 @@ impl<'a> Ownership<'a> {
                 Content::File { .. } => {}
             }
         }
-        Self { request, mounts, claims, frozen }
+        Self { request, mounts, claims, frozen, case }
     }
 
     /// Returns the mapped directory that decides about a path below it.
@@ -94,7 +96,7 @@ impl<'a> Ownership<'a> {
 
     /// Returns why a path must stay, if it must.
     pub(crate) fn spares(&self, path: &[u8]) -> Option<Spared> {
-        if name::keeper(path).is_some() || self.is_excluded(path) {
+        if name::keeper(path, self.case).is_some() || self.is_excluded(path) {
             return Some(Spared::Forget);
         }
         let is_frozen = |frozen: &&&RelPath| !frozen.is_root() && path::within(path, frozen);
@@ -115,7 +117,7 @@ impl<'a> Ownership<'a> {
     /// Returns whether everything below a directory is spared, so that a walk can turn back.
     pub(crate) fn spares_all_below(&self, directory: &[u8]) -> bool {
         matches!(
-            name::keeper(directory),
+            name::keeper(directory, self.case),
             Some(Keeper::Identity | Keeper::RuntimeCache | Keeper::Stoker)
         ) || self.request.excludes.excludes_all_below(directory)
     }

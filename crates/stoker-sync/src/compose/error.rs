@@ -71,6 +71,14 @@ pub enum Error {
         /// How many are taken.
         most: usize,
     },
+    /// Directories lie within each other further than any honest ones.
+    #[error("the directories in {path:?} lie within each other more than {most} deep")]
+    TooDeep {
+        /// Where they begin.
+        path: RelPath,
+        /// How deep is taken.
+        most: usize,
+    },
     /// The run was asked to end.
     #[error(transparent)]
     Cancelled(Cancelled),

@@ -114,14 +114,40 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
         }
         let path = self.node.path.join(name);
         // The gateway's cache is excluded by rule and told all the same: it should not be in git.
-        let is_cache = matches!(name::keeper(&path), Some(Keeper::RuntimeCache));
-        if !is_cache && self.is_excluded(mapping, &path, item) || is_kept(&path, out) {
+        let is_cache = matches!(self.keeper(&path), Some(Keeper::RuntimeCache));
+        if !is_cache && self.is_excluded(mapping, &path, item) || self.is_kept(&path, out) {
             return;
         }
         if let Err(fault) = name::check_destination(&path, self.task.volume.longest_path) {
             return out.refuse(path, fault);
         }
         self.items.push(Named { name: name.into(), mapping, item });
+    }
+
+    fn keeper(&self, path: &RelPath) -> Option<Keeper> {
+        name::keeper(path, self.task.volume.case)
+    }
+
+    /// Returns whether the path is out of reach for mappings, and says so once.
+    fn is_kept(&self, path: &RelPath, out: &mut Composition) -> bool {
+        let (code, message) = match self.keeper(path) {
+            None => return false,
+            Some(Keeper::Stoker) => {
+                out.refuse(path.clone(), NameFault::Reserved);
+                return true;
+            }
+            Some(Keeper::Identity) => {
+                (Code::IdentityPath, "this is the identity of one gateway and was not written")
+            }
+            Some(Keeper::RuntimeCache) => {
+                (Code::RuntimeFilesInGit, "this is the gateway's own cache and was not written")
+            }
+        };
+        let warning = Warning::new(code, path.clone(), message);
+        if out.warnings.last() != Some(&warning) {
+            out.warnings.push(warning);
+        }
+        true
     }
 
     fn is_excluded(&self, mapping: u16, path: &RelPath, item: Item) -> bool {
@@ -147,6 +173,11 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
             .sort_by(|one, other| one.name.cmp(&other.name).then(one.mapping.cmp(&other.mapping)));
         for items in self.items.chunk_by(|one, other| one.name == other.name) {
             let Some(top) = items.last() else { continue };
+            // A mapping has one tree here, so that tree names two things alike.
+            if items.windows(2).any(|pair| pair[0].mapping == pair[1].mapping) {
+                out.refuse(self.node.path.join(&top.name), NameFault::Twice);
+                continue;
+            }
             let covered = items.iter().rev().find(|below| below.is_dir() != top.is_dir());
             if covered.is_some() {
                 let path = self.node.path.join(&top.name);
@@ -184,26 +215,4 @@ impl Named {
             Item::Dir(_) | Item::Way | Item::File { .. } => None,
         }
     }
-}
-
-/// Returns whether the path is out of reach for mappings, and says so once.
-fn is_kept(path: &RelPath, out: &mut Composition) -> bool {
-    let (code, message) = match name::keeper(path) {
-        None => return false,
-        Some(Keeper::Stoker) => {
-            out.refuse(path.clone(), NameFault::Reserved);
-            return true;
-        }
-        Some(Keeper::Identity) => {
-            (Code::IdentityPath, "this is the identity of one gateway and was not written")
-        }
-        Some(Keeper::RuntimeCache) => {
-            (Code::RuntimeFilesInGit, "this is the gateway's own cache and was not written")
-        }
-    };
-    let warning = Warning::new(code, path.clone(), message);
-    if out.warnings.last() != Some(&warning) {
-        out.warnings.push(warning);
-    }
-    true
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Error;
 use crate::manifest::header::{MappingRecord, Shape};
+use crate::name::NameFault;
 use crate::path::{self, RelPath};
 use crate::request::{Mapping, MappingKind, Presence};
 use crate::source::{Entry, Kind, ObjectId, Source};
@@ -71,7 +72,12 @@ fn descend(
     let trees: Vec<_> = steps.iter().map(|(_, _, tree)| *tree).collect();
     let listings = source.list(&trees).map_err(Error::reading)?;
     for ((index, name, _), listing) in steps.into_iter().zip(listings) {
-        let entry = listing.into_iter().find(|entry| *entry.name == *name);
+        let mut named = listing.into_iter().filter(|entry| *entry.name == *name);
+        let entry = named.next();
+        if named.next().is_some() {
+            let refused = vec![(mappings[index].source.clone(), NameFault::Twice)];
+            return Err(Error::Names { refused });
+        }
         contents[index] = entry.map(|entry| enter(&mappings[index], &entry)).transpose()?;
     }
     Ok(())

@@ -49,27 +49,25 @@ fn a_level_of_the_tree_is_one_question_and_a_tree_is_asked_for_once() {
     assert_eq!(commit.listed, 2 + 2 + 1);
 }
 
-#[test]
-fn a_tree_that_unfolds_without_end_is_refused() {
-    let mut commit = Commit::of([("p/x", "1"), ("q/y", "2")]);
-    let blob = commit.list(&[commit.clone().root().unwrap()]).unwrap()[0][0].id;
-    let leaf = |number: u32| source::Entry {
+/// A tree that names `tree` at so many places.
+fn repeated(commit: &mut Commit, tree: ObjectId, places: u32) -> ObjectId {
+    let dir = |number: u32| source::Entry {
         name: number.to_string().into_bytes().into(),
-        kind: source::Kind::File,
-        id: blob,
+        kind: source::Kind::Dir,
+        id: tree,
     };
-    let mut tree = commit.add_entries((0..200).map(leaf).collect());
-    for _ in 0..3 {
-        let dir = |number: u32| source::Entry {
-            name: number.to_string().into_bytes().into(),
-            kind: source::Kind::Dir,
-            id: tree,
-        };
-        tree = commit.add_entries((0..200).map(dir).collect());
-    }
-    commit.set_root(tree);
-    let request = request(&commit, [".:x"]);
-    let mounts = mount::resolve(&request.mappings, &mut commit).unwrap();
+    commit.add_entries((0..places).map(dir).collect())
+}
+
+fn leaf(commit: &mut Commit, name: &str, kind: source::Kind) -> source::Entry {
+    let root = commit.root().unwrap();
+    let id = commit.list(&[root]).unwrap()[0][0].id;
+    source::Entry { name: name.as_bytes().into(), kind, id }
+}
+
+fn whole(commit: &mut Commit, most_entries: usize) -> Result<Composition, Error> {
+    let request = request(commit, [".:x"]);
+    let mounts = mount::resolve(&request.mappings, commit).unwrap();
     let task = Task {
         request: &request,
         mounts: &mounts,
@@ -77,9 +75,100 @@ fn a_tree_that_unfolds_without_end_is_refused() {
         trust: Trust::Nothing,
         visit: &HashSet::new(),
         volume: Volume { longest_path: 4_000, case: Case::Matters },
-        most_entries: 10_000,
+        most_entries,
         cancel: &Cancel::default(),
     };
-    let refused = compose(&task, &mut commit);
-    assert!(matches!(refused, Err(Error::TooManyEntries { .. })));
+    compose(&task, commit)
+}
+
+// B10: a few trees, 10^10 files and more.
+#[test]
+fn a_tree_that_unfolds_without_end_is_refused_before_it_is_unfolded() {
+    for (places, levels) in [(100, 5), (2, 40), (3, 30), (2_000, 3)] {
+        let mut commit = Commit::of([("x", "1")]);
+        let file = leaf(&mut commit, "file", source::Kind::File);
+        let mut tree = commit.add_entries(vec![file]);
+        for _ in 0..levels {
+            tree = repeated(&mut commit, tree, places);
+        }
+        commit.set_root(tree);
+        commit.listed = 0;
+        let refused = whole(&mut commit, MOST_ENTRIES);
+        assert!(matches!(refused, Err(Error::TooManyEntries { .. })), "{places} {levels}");
+        // Each tree once on the way down, and once when the rest is counted.
+        assert!(commit.listed <= 2 * (levels + 1), "{places} {levels}: {}", commit.listed);
+    }
+}
+
+#[test]
+fn a_tree_that_repeats_itself_within_limits_is_taken() {
+    let mut commit = Commit::of([("x", "1")]);
+    let file = leaf(&mut commit, "file", source::Kind::File);
+    let inner = commit.add_entries(vec![file]);
+    let middle = repeated(&mut commit, inner, 2);
+    let outer = repeated(&mut commit, middle, 1_500);
+    commit.set_root(outer);
+    // The destination itself, 1,500 directories with two in each, and a file in each of those.
+    let all = 1 + 1_500 + 3_000 + 3_000;
+    assert_eq!(whole(&mut commit, all).unwrap().entries, all);
+    assert!(matches!(whole(&mut commit, all - 1), Err(Error::TooManyEntries { .. })));
+}
+
+// B10
+#[test]
+fn a_tree_that_is_too_deep_is_refused_with_where_it_begins() {
+    for (levels, is_taken) in [(MOST_LEVELS - 1, true), (MOST_LEVELS, false), (5_000, false)] {
+        let mut commit = Commit::of([("x", "1")]);
+        let file = leaf(&mut commit, "file", source::Kind::File);
+        let mut tree = commit.add_entries(vec![file]);
+        for _ in 0..levels {
+            tree = repeated(&mut commit, tree, 1);
+        }
+        commit.set_root(tree);
+        match whole(&mut commit, MOST_ENTRIES) {
+            Ok(_) => assert!(is_taken, "{levels}"),
+            Err(error) => {
+                assert!(!is_taken && error.to_string().contains("\"x/0/0\""), "{levels}: {error}");
+            }
+        }
+    }
+}
+
+// A10, B10: git reads the first of them, others the last.
+#[test]
+fn a_name_that_one_tree_has_twice_is_refused() {
+    use source::Kind::{Dir, Executable, File};
+    for (one, other) in [(File, File), (File, Executable), (File, Dir), (Dir, File)] {
+        let mut commit = Commit::of([("x", "1")]);
+        let file = leaf(&mut commit, "inner", File);
+        let dir = commit.add_entries(vec![file]);
+        let entry = |commit: &mut Commit, kind| match kind {
+            Dir => source::Entry { id: dir, ..leaf(commit, "twice", Dir) },
+            kind => leaf(commit, "twice", kind),
+        };
+        let entries = vec![entry(&mut commit, one), entry(&mut commit, other)];
+        let tree = commit.add_entries(entries);
+        commit.set_root(tree);
+        let refused = whole(&mut commit, MOST_ENTRIES).unwrap_err().to_string();
+        assert!(refused.contains("\"x/twice\" is there twice"), "{refused}");
+        let request = request(&commit, ["twice:x"]);
+        let refused = mount::resolve(&request.mappings, &mut commit).unwrap_err().to_string();
+        assert!(refused.contains("\"twice\" is there twice"), "{refused}");
+    }
+}
+
+// A9, A10
+#[test]
+fn kept_paths_are_out_of_reach_in_any_spelling_where_the_volume_ignores_case() {
+    let mut identity = Commit::of([("p/LOCAL/uuid", "1"), ("q/y", "2")]);
+    let maps = ["p:config", "q:projects"];
+    let all = composed(&mut identity, maps, Case::Ignored).unwrap();
+    assert_eq!(all, ["projects/y"]);
+    let all = composed(&mut identity, maps, Case::Matters).unwrap();
+    assert_eq!(all, ["config/LOCAL/uuid", "projects/y"]);
+    let mut ours = Commit::of([("p/x", "1"), ("q/y", "2")]);
+    let maps = ["p:.Stoker", "q:projects"];
+    let refused = composed(&mut ours, maps, Case::Ignored);
+    assert!(matches!(refused, Err(Error::Names { .. })), "{refused:?}");
+    composed(&mut ours, maps, Case::Matters).unwrap();
 }

@@ -34,7 +34,7 @@ pub(super) struct Course<'a> {
 
 impl<'a> Course<'a> {
     pub(super) fn new(planning: Planning<'a>, mounts: &'a [Mount], goes_on: bool) -> Self {
-        let ownership = Ownership::new(planning.request, mounts);
+        let ownership = Ownership::new(planning.request, mounts, planning.view.volume.case);
         Self { planning, mounts, ownership, goes_on }
     }
 

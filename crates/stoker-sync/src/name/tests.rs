@@ -182,6 +182,27 @@ fn identity_covers_what_is_below_and_nothing_beside() {
         ("projects/.stoker-1", true),
         ("projects/.stoker", false),
     ] {
-        assert_eq!(keeper(path.as_bytes()).is_some(), kept, "{path}");
+        assert_eq!(keeper(path.as_bytes(), Case::Matters).is_some(), kept, "{path}");
+        assert_eq!(keeper(path.as_bytes(), Case::Ignored).is_some(), kept, "{path}");
+    }
+}
+
+// A9, A10
+#[test]
+fn where_case_is_ignored_every_spelling_of_a_kept_path_is_kept() {
+    for path in [
+        "Config/LOCAL/a",
+        "CONFIG/Resources/Local",
+        "valuestore.IDB",
+        "x/.RESOURCES/y",
+        ".Stoker/lock",
+        ".SYNC-staging",
+        "projects/.Stoker-1",
+        // The Kelvin sign and the long s are a k and an s to a volume that folds.
+        ".sto\u{212a}er/lock",
+        "config/re\u{17f}ources/local",
+    ] {
+        assert!(keeper(path.as_bytes(), Case::Ignored).is_some(), "{path}");
+        assert_eq!(keeper(path.as_bytes(), Case::Matters), None, "{path}");
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Blob, Files};
+use crate::compose::Case;
 use crate::name;
 use crate::path::{below, file_name, within};
 use crate::request::{Mapping, Presence, Prune, Request};
@@ -119,7 +120,7 @@ fn desired<'a>(
         for (path, below, (kind, content)) in files {
             let is_dir_out = |dir: &[u8]| {
                 let inner = super::super::path::below(dir, &target).unwrap_or_default();
-                name::keeper(dir).is_some()
+                name::keeper(dir, Case::Matters).is_some()
                     || request.excludes.excludes_all_below(dir)
                     || (!inner.is_empty() && request.excludes.excludes_all_below(inner))
             };
@@ -130,7 +131,7 @@ fn desired<'a>(
                 }
                 desired.remove(dir);
             }
-            let is_out = name::keeper(&path).is_some()
+            let is_out = name::keeper(&path, Case::Matters).is_some()
                 || request.excludes.excludes(&path)
                 || request.excludes.excludes(&below);
             let is_file = matches!(kind, Kind::File | Kind::Executable);
@@ -169,7 +170,7 @@ fn is_held(
         matches!(found, Found::Absent)
             && (is_there || owner.is_some_and(|owner| is_of(mapping, owner)))
     };
-    name::keeper(path).is_none()
+    name::keeper(path, Case::Matters).is_none()
         && !is_excluded(path, found, request)
         && found.iter().any(is_frozen)
 }
@@ -177,7 +178,7 @@ fn is_held(
 /// Returns whether a file of ours stays though the commit does not hold it.
 fn stays(path: &[u8], world: &World, found: &[(&Mapping, Found<'_>)], request: &Request) -> bool {
     let owner = world.ours.get(path).and_then(Option::as_ref);
-    name::keeper(path).is_some()
+    name::keeper(path, Case::Matters).is_some()
         || is_excluded(path, found, request)
         || is_held(path, owner, found, request)
 }
@@ -191,7 +192,7 @@ fn is_pruned(path: &[u8], found: &[(&Mapping, Found<'_>)], request: &Request) ->
     let mut deciding = claims.filter(|(mapping, _)| Some(mapping.destination.len()) == innermost);
     innermost.is_some_and(|length| length > 0)
         && deciding.all(|(mapping, _)| mapping.prune == Prune::Foreign)
-        && name::keeper(path).is_none()
+        && name::keeper(path, Case::Matters).is_none()
         && !is_excluded(path, found, request)
         && !is_held(path, None, found, request)
 }
