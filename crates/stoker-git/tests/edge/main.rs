@@ -6,6 +6,7 @@ mod bad;
 mod canary;
 mod deadline;
 mod http;
+mod proxy;
 mod refs;
 mod ssh;
 mod store;
