@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use stoker_testkit::gateway::{Gateway, Half, Options, Relock};
 
 use crate::crash::Update;
-use crate::trace::{KILLED, Point, can_trace, each, learn, sample, strike};
+use crate::trace::{KILLED, Point, can_trace, each, learn, strike, wide_sample};
 use crate::world::World;
 
 /// A world with a gateway that reads its data directory.
@@ -77,7 +77,7 @@ fn a_run_with_a_gateway_killed_at_any_call_owes_the_scan_until_the_next_run() {
         assert_eq!(line.gateway.scans().len(), scans, "{point:?}: nothing is owed any more");
     };
     each(
-        &sample(&points, 3),
+        &wide_sample(&points, 3),
         || Line::new(&update, Relock::Extends),
         |line, point| {
             kill(line, point, ("new", &new));

@@ -49,9 +49,15 @@ pub(crate) fn points(trace: &Path, concerns: impl Fn(&str) -> bool) -> Vec<Point
 
 /// All of them, or of each call the first, the last and some between.
 pub(crate) fn sample(points: &[Point], most_per_call: usize) -> Vec<Point> {
-    if is_long() {
-        return points.to_vec();
-    }
+    if is_long() { points.to_vec() } else { spread(points, most_per_call) }
+}
+
+/// A sample, ten times as large where the full matrices are asked for.
+pub(crate) fn wide_sample(points: &[Point], most_per_call: usize) -> Vec<Point> {
+    spread(points, if is_long() { most_per_call * 10 } else { most_per_call })
+}
+
+fn spread(points: &[Point], most_per_call: usize) -> Vec<Point> {
     let calls: BTreeSet<&String> = points.iter().map(|point| &point.call).collect();
     let choose = |call: &String| {
         let all: Vec<&Point> = points.iter().filter(|point| &point.call == call).collect();

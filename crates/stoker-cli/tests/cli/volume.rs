@@ -5,7 +5,7 @@ use stoker_testkit::{skip, tree};
 
 use crate::crash::Update;
 use crate::fault::{is_root, noted, with_mount};
-use crate::trace::{CHANGING, KILLED, Point, can_trace, each, points, sample};
+use crate::trace::{CHANGING, KILLED, Point, can_trace, each, points, wide_sample};
 use crate::world::World;
 
 /// The mapping's destination is a mount point.
@@ -48,7 +48,7 @@ fn a_destination_on_another_volume_is_synced_and_survives_a_kill_at_any_call() {
     }
     let points = learned(&update);
     each(
-        &sample(&points, 3),
+        &wide_sample(&points, 3),
         || (),
         |(), point| {
             let (world, Point { call, number }) = (World::new(), point);
