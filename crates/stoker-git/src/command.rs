@@ -104,14 +104,22 @@ impl Session {
         })
     }
 
+    /// Returns a git command that fetches from the repository: its helpers, too, end with us.
+    ///
+    /// That takes one more process. A listing is over before it pays, or ends for its slowness.
+    pub(crate) fn fetching_git(&self) -> Command {
+        let mut command = self.git();
+        if matches!(self.transport, Transport::Https | Transport::Http | Transport::Ssh) {
+            command.env(helper::FAMILY, "1");
+        }
+        command
+    }
+
     /// Returns a git command that can reach the repository.
     pub(crate) fn git(&self) -> Command {
         let mut command = Command::new(&self.helper);
         isolate(&mut command);
         command.env(helper::PARENT, std::process::id().to_string());
-        if matches!(self.transport, Transport::Https | Transport::Http | Transport::Ssh) {
-            command.env(helper::FAMILY, "1");
-        }
         for setting in &self.settings {
             command.arg("-c").arg(setting);
         }

@@ -131,6 +131,8 @@ fn classify(
     }
     match drift::content_id(dir, name) {
         Ok(id) if id == wanted => Found::Wanted(look),
+        // Copied or restored: another inode or time, and the bytes that the last sync left.
+        Ok(id) if record.is_some_and(|record| record.placed == id) => Found::Intact(look),
         // What can't be read is replaced by what can.
         Ok(_) | Err(_) => Found::Other(look),
     }

@@ -77,7 +77,7 @@ pub(super) fn whole_again(store: &Store, session: &Session, commit: &Commit) -> 
 pub(super) fn files(store: &Store, session: &Session, ids: &[ObjectId]) -> Result<(), Fault> {
     let repository = store.repository();
     for ids in ids.chunks(FILES_PER_REQUEST) {
-        let mut command = in_repository(session.git(), &repository);
+        let mut command = in_repository(session.fetching_git(), &repository);
         command.args(["-c", "fetch.negotiationAlgorithm=noop"]);
         remote_settings(&mut command, &store.access.url, NO_FILES);
         command.args(["fetch", "--no-tags", "--no-write-fetch-head", "--no-filter"]);
@@ -95,7 +95,7 @@ pub(super) fn files(store: &Store, session: &Session, ids: &[ObjectId]) -> Resul
 /// by id.
 pub(super) fn everything(store: &Store, session: &Session) -> Result<(), Fault> {
     let repository = store.repository();
-    let mut command = in_repository(session.git(), &repository);
+    let mut command = in_repository(session.fetching_git(), &repository);
     remote_settings(&mut command, &store.access.url, NO_FILES);
     command.args(["fetch", "--no-tags", "--no-write-fetch-head", "--no-filter", "--", "origin"]);
     command.args(ALL_REFS);
@@ -111,7 +111,7 @@ pub(super) fn history(store: &Store, session: &Session) -> Result<(), Fault> {
 }
 
 fn fetch(store: &Store, session: &Session, repository: &Path, filter: &str) -> Command {
-    let mut command = in_repository(session.git(), repository);
+    let mut command = in_repository(session.fetching_git(), repository);
     remote_settings(&mut command, &store.access.url, filter);
     command.args(["fetch", "--no-tags", "--no-write-fetch-head"]);
     command.arg(format!("--filter={filter}"));

@@ -28,15 +28,23 @@ fn world() -> World {
 
 impl World {
     fn access(&self) -> Access {
-        Access { limits: Limits::within(Duration::from_millis(500)), ..public(&self.server.url()) }
+        public(&self.server.url())
+    }
+
+    /// Short of patience: what stalls is given up after half a second.
+    fn hasty(&self) -> Access {
+        Access { limits: Limits::within(Duration::from_millis(500)), ..self.access() }
     }
 
     /// Everything that a first sync does with git.
     fn sync(&self, place: &Place) -> Result<usize, String> {
+        self.sync_with(&self.access(), place)
+    }
+
+    fn sync_with(&self, access: &Access, place: &Place) -> Result<usize, String> {
         let told = |error: Error| format!("{error:?}");
-        let access = self.access();
-        place.resolve(&access, "main").map_err(told)?;
-        let mut source = place.commit(&access, &self.commit).map_err(told)?;
+        place.resolve(access, "main").map_err(told)?;
+        let mut source = place.commit(access, &self.commit).map_err(told)?;
         let (_, ids) = walk(&mut source);
         let sizes = source.fetch(&ids).map_err(|error| format!("{error:?}"))?;
         Ok(sizes.len())
@@ -54,7 +62,7 @@ fn a_stall_anywhere_is_noticed_and_survived() {
         let place = Place::new();
         world.server.break_wire(Wire::stall(whole * step / 10));
         let started = Instant::now();
-        let error = world.sync(&place).unwrap_err();
+        let error = world.sync_with(&world.hasty(), &place).unwrap_err();
         assert!(started.elapsed() < Duration::from_secs(8), "{step}: {:?}", started.elapsed());
         assert!(error.contains("TimedOut") || error.contains("Stalled"), "{step}: {error}");
         world.server.behave();
@@ -66,7 +74,7 @@ fn a_stall_anywhere_is_noticed_and_survived() {
 fn a_drip_is_as_good_as_a_stall() {
     let world = world();
     world.server.break_wire(Wire::drip(400, Duration::from_millis(50)));
-    let error = world.sync(&Place::new()).unwrap_err();
+    let error = world.sync_with(&world.hasty(), &Place::new()).unwrap_err();
     assert!(error.contains("TimedOut") || error.contains("Stalled"), "{error}");
 }
 
@@ -119,7 +127,7 @@ fn a_tip_that_never_rests_does_not_matter() {
     let world = world();
     world.server.tell(Lie::MovingTip);
     let place = Place::new();
-    let access = Access { limits: Limits::default(), ..world.access() };
+    let access = world.access();
     let resolved = place.resolve(&access, "main").unwrap().commit;
     let resolved = Oid::parse(resolved.as_str()).unwrap();
     let mut source = place.commit(&access, &resolved).unwrap();
@@ -144,7 +152,7 @@ fn a_commit_that_is_advertised_and_then_refused_is_told_as_such() {
 fn floods_are_bounded() {
     let world = world();
     world.server.tell(Lie::Progress(Some(20_000_000)));
-    let access = Access { limits: Limits::default(), ..world.access() };
+    let access = world.access();
     drop(Place::new().commit(&access, &world.commit).unwrap());
     world.server.tell(Lie::Progress(None));
     let started = Instant::now();

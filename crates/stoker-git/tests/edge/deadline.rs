@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use stoker_git::diagnosis::Fault;
 use stoker_git::{Access, Limits};
+use stoker_testkit::git::Oid;
 
 use crate::world::{Place, public};
 
@@ -112,7 +113,8 @@ const DOOMED: &str = "STOKER_TEST_DOOMED";
 #[test]
 fn git_and_its_helpers_end_with_us_even_if_we_are_killed() {
     if let Ok(url) = std::env::var(DOOMED) {
-        drop(Place::new().resolve(&public(&url), "main"));
+        let commit = Oid::parse(&"1".repeat(40)).unwrap();
+        drop(Place::new().commit(&public(&url), &commit));
         return;
     }
     let started =

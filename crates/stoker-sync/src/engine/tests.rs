@@ -306,6 +306,25 @@ fn orphans_that_may_not_go_keep_a_directory_from_becoming_a_file() {
 }
 
 #[test]
+fn files_that_were_copied_or_restored_were_not_changed_here() {
+    let old = Commit::of([("p/a/one", "1"), ("p/a/two", "2"), ("p/b", "3")]);
+    let new = Commit::of([("p/a/one", "new"), ("p/a/two", "2")]);
+    for look in [Look::Touched, Look::Stat] {
+        let scratch = Scratch::new();
+        sync(&scratch, &old, &request(&old, ["p:projects"])).unwrap();
+        for (path, content) in [("a/one", "1"), ("a/two", "2"), ("b", "3")] {
+            let path = format!("data/projects/{path}");
+            scratch.remove(&path);
+            scratch.write(&path, content);
+        }
+        let report = sync(&scratch, &new, &looking(request(&new, ["p:projects"]), look)).unwrap();
+        assert_eq!(report.warnings, [], "{look:?}");
+        assert_eq!(strings(&report.modified.paths), ["projects/a/one"], "{look:?}");
+        assert_eq!(report.drift, [], "{look:?}");
+    }
+}
+
+#[test]
 fn drift_is_found_named_and_repaired() {
     let scratch = Scratch::new();
     let commit = Commit::of([("p/a/one", "1"), ("p/a/two", "2"), ("p/b/three", "3")]);
