@@ -1,8 +1,9 @@
 //! What is ours to delete: the destinations of mappings, less everything that is spared.
 //!
 //! A mapped directory owns what is in it, unless its mapping says otherwise; the data root is never
-//! owned. Of nested mappings the innermost decides. Excluded paths, the gateway's identity, our own
-//! state and the destinations of absent sources are spared, whoever owns them.
+//! owned. Of nested mappings the innermost decides about foreign files; a file of ours belongs to the
+//! mapping that brought it. Paths that are excluded there, the gateway's identity, our own state and
+//! the destinations of absent sources are spared.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,7 @@ use crate::compose::{Case, below_mapping};
 use crate::manifest::header::{Header, MappingRecord, Shape};
 use crate::name::{self, Keeper};
 use crate::path::{self, RelPath};
-use crate::request::{Prune, Request};
+use crate::request::{Mapping, Prune, Request};
 
 /// Who owns what, for one request.
 #[derive(Debug)]
@@ -94,9 +95,26 @@ impl<'a> Ownership<'a> {
         self.claims.contains_key(directory)
     }
 
-    /// Returns why a path must stay, if it must.
-    pub(crate) fn spares(&self, path: &[u8]) -> Option<Spared> {
-        if name::keeper(path, self.case).is_some() || self.is_excluded(path) {
+    /// Returns why a foreign file must stay, if it must.
+    fn spares(&self, path: &[u8]) -> Option<Spared> {
+        self.spares_below(self.claim(path), path)
+    }
+
+    /// Returns why a file that the last sync brought by this mapping must stay, if it must.
+    pub(crate) fn spares_own(&self, path: &[u8], by: Option<&MappingRecord>) -> Option<Spared> {
+        let is_asked = |record: &&MappingRecord| {
+            let is_same = |mapping: &Mapping| {
+                mapping.source == record.source && mapping.destination == record.destination
+            };
+            self.request.mappings.iter().any(is_same)
+        };
+        let own = by.filter(is_asked).map(|record| record.destination.as_bytes());
+        let spared = self.spares_below(own.or_else(|| self.claim(path)), path);
+        spared.or_else(|| self.holds(by).then_some(Spared::Hold))
+    }
+
+    fn spares_below(&self, destination: Option<&[u8]>, path: &[u8]) -> Option<Spared> {
+        if name::keeper(path, self.case).is_some() || self.is_excluded(destination, path) {
             return Some(Spared::Forget);
         }
         let is_frozen = |frozen: &&&RelPath| !frozen.is_root() && path::within(path, frozen);
@@ -104,7 +122,7 @@ impl<'a> Ownership<'a> {
     }
 
     /// Returns whether a record of the last sync belongs to a mapping whose source is absent now.
-    pub(crate) fn holds(&self, record: Option<&MappingRecord>) -> bool {
+    fn holds(&self, record: Option<&MappingRecord>) -> bool {
         let Some(record) = record else { return false };
         self.mounts.iter().any(|mount| {
             let mapping = &self.request.mappings[usize::from(mount.mapping)];
@@ -122,22 +140,16 @@ impl<'a> Ownership<'a> {
         ) || self.request.excludes.excludes_all_below(directory)
     }
 
-    fn is_excluded(&self, path: &[u8]) -> bool {
+    /// Returns whether a path is excluded, by the test that decides whether it is written: below the
+    /// destination of the one mapping that it belongs to, and below the data root. What other
+    /// mappings would say of it does not count, or a file could come and never go.
+    fn is_excluded(&self, destination: Option<&[u8]>, path: &[u8]) -> bool {
         let excludes = &self.request.excludes;
-        if excludes.is_empty() {
-            return false;
-        }
-        let covers = |mount: &&Mount| match mount.content {
-            Content::Dir(_) => path::below(path, &mount.destination).is_some(),
-            Content::File { .. } => mount.destination.as_bytes() == path,
-            Content::Absent => false,
-        };
-        excludes.excludes(path)
-            || self
-                .mounts
-                .iter()
-                .filter(covers)
-                .any(|mount| excludes.excludes(below_mapping(mount, path)))
+        // A file that is a mapping's destination is known to excludes by its name.
+        let below = |dir: &[u8]| path::below(path, dir).unwrap_or_else(|| path::file_name(path));
+        !excludes.is_empty()
+            && (excludes.excludes(path)
+                || destination.is_some_and(|dir| excludes.excludes(below(dir))))
     }
 
     /// Returns whether an empty directory may go: it lies below a mapped directory of this or the

@@ -14,7 +14,7 @@ use crate::path::RelPath;
 use crate::source::ObjectId;
 
 /// Raised when the rules of the planner change, so that the next run looks at everything once.
-const RULES: &str = "stoker rules 1";
+const RULES: &str = "stoker rules 2";
 
 /// Everything a run needs to know besides the source.
 #[derive(Debug, Clone)]

@@ -22,8 +22,14 @@ enum Happening {
     Delete { number: prop::sample::Index },
 }
 
-const EXCLUDES: [&[&str]; 5] =
-    [&[], &["**/b"], &["projects/a/"], &["a/**", "**/c"], &["**/resource.json", "x/{a,b}/"]];
+const EXCLUDES: [&[&str]; 6] = [
+    &[],
+    &["**/b"],
+    &["projects/a/"],
+    &["a/**", "**/c"],
+    &["**/resource.json", "x/{a,b}/"],
+    &["a/", "b", "c/*"],
+];
 
 fn name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["a", "b", "c", "resource.json", "a-b", ".resources", "local"])
@@ -85,6 +91,11 @@ fn mapping() -> impl Strategy<Value = Mapping> {
             mapping
         },
     )
+}
+
+/// A mapping whose source must be there: of an absent one the last files are kept.
+fn required() -> impl Strategy<Value = Mapping> {
+    mapping().prop_map(|mapping| Mapping { presence: Presence::Required, ..mapping })
 }
 
 fn happening() -> impl Strategy<Value = Happening> {
@@ -211,6 +222,29 @@ proptest! {
         for edit in edits {
             let sync = Happening::Sync { files: files.clone(), mappings: mappings.clone(), excludes };
             happen(&scratch, &mut world, &sync, Look::Touched)?;
+            evolve(&mut files, edit);
+        }
+    }
+
+    // Whatever way led there, what is ours is what the last commit holds.
+    #[test]
+    fn many_runs_leave_what_the_last_alone_would(
+        first in files(),
+        edits in prop::collection::vec(files(), 1..6),
+        mappings in prop::collection::vec(required(), 1..4),
+        excludes in 0..EXCLUDES.len(),
+        look in prop::sample::select(vec![Look::Touched, Look::Stat]),
+    ) {
+        let scratch = Scratch::new();
+        let mut files = first;
+        for edit in edits {
+            let request = requested(&files, &mappings, excludes, look);
+            let commit = Commit::from_files(&files);
+            if sync(&scratch, &commit, &request).is_ok() {
+                let fresh = Scratch::new();
+                sync(&fresh, &commit, &request).unwrap();
+                prop_assert_eq!(live(&scratch), live(&fresh));
+            }
             evolve(&mut files, edit);
         }
     }

@@ -1,5 +1,7 @@
 //! Claims about whole runs, on a real disk.
 
+mod overlap;
+
 use std::collections::BTreeMap;
 
 use crate::plan::DriftKind;

@@ -157,10 +157,9 @@ impl Drafting<'_> {
     fn leave(&self, record: &FileRecord, renumber: &HashMap<u16, u16>, draft: &mut DirDraft) {
         let path = draft.path.join(&record.name);
         let mapping = self.manifest.header().mappings.get(usize::from(record.mapping));
-        match self.ownership.spares(&path) {
+        match self.ownership.spares_own(&path, mapping) {
             Some(Spared::Forget) => draft.forgotten.push(record.clone()),
             Some(Spared::Hold) => draft.kept.push(renumbered(record, renumber)),
-            None if self.ownership.holds(mapping) => draft.kept.push(renumbered(record, renumber)),
             None => draft.dropped.push(record.clone()),
         }
     }

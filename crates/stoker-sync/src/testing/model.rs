@@ -145,18 +145,25 @@ fn desired<'a>(
     desired
 }
 
-fn is_excluded(path: &[u8], found: &[(&Mapping, Found<'_>)], request: &Request) -> bool {
-    let by_mapping = |(mapping, found): &(&Mapping, Found<'_>)| {
-        let target = destination(mapping, found);
-        match found {
-            Found::Absent => false,
-            Found::File(_) => target == path && request.excludes.excludes(file_name(path)),
-            Found::Dir(_) => {
-                below(path, &target).is_some_and(|below| request.excludes.excludes(below))
-            }
-        }
+/// Returns whether a path is excluded for the mapping that it came by, if that is still asked for,
+/// and else for the innermost mapped directory that it lies in.
+fn is_excluded(
+    path: &[u8],
+    owner: Option<&(Path, Path)>,
+    found: &[(&Mapping, Found<'_>)],
+    request: &Request,
+) -> bool {
+    let own = owner.filter(|owner| request.mappings.iter().any(|mapping| is_of(mapping, owner)));
+    let dirs = found.iter().filter(|(_, found)| matches!(found, Found::Dir(_)));
+    let claims = dirs.map(|(mapping, _)| mapping.destination.to_vec());
+    let innermost = claims.filter(|dir| below(path, dir).is_some()).max_by_key(Vec::len);
+    let root = own.map(|(_, destination)| destination.clone()).or(innermost);
+    let inner = |root: Path| match below(path, &root) {
+        Some(inner) => inner.to_vec(),
+        None => file_name(path).to_vec(),
     };
-    request.excludes.excludes(path) || found.iter().any(by_mapping)
+    request.excludes.excludes(path)
+        || root.is_some_and(|root| request.excludes.excludes(&inner(root)))
 }
 
 fn is_held(
@@ -171,7 +178,7 @@ fn is_held(
             && (is_there || owner.is_some_and(|owner| is_of(mapping, owner)))
     };
     name::keeper(path, Case::Matters).is_none()
-        && !is_excluded(path, found, request)
+        && !is_excluded(path, owner, found, request)
         && found.iter().any(is_frozen)
 }
 
@@ -179,7 +186,7 @@ fn is_held(
 fn stays(path: &[u8], world: &World, found: &[(&Mapping, Found<'_>)], request: &Request) -> bool {
     let owner = world.ours.get(path).and_then(Option::as_ref);
     name::keeper(path, Case::Matters).is_some()
-        || is_excluded(path, found, request)
+        || is_excluded(path, owner, found, request)
         || is_held(path, owner, found, request)
 }
 
@@ -193,6 +200,6 @@ fn is_pruned(path: &[u8], found: &[(&Mapping, Found<'_>)], request: &Request) ->
     innermost.is_some_and(|length| length > 0)
         && deciding.all(|(mapping, _)| mapping.prune == Prune::Foreign)
         && name::keeper(path, Case::Matters).is_none()
-        && !is_excluded(path, found, request)
+        && !is_excluded(path, None, found, request)
         && !is_held(path, None, found, request)
 }
