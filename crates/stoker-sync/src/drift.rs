@@ -191,11 +191,7 @@ impl Inspection<'_> {
 
 /// Returns whether a file looks as the last sync left it.
 pub(crate) fn is_as_recorded(file: &FileRecord, seen: &Seen) -> bool {
-    seen.nature == Nature::File
-        && seen.stat == file.stat
-        && seen.is_executable() == file.is_executable
-        // Group bits are the volume's: the kubelet sets them for a pod's fsGroup.
-        && seen.mode & 0o7002 == 0
+    seen.nature == Nature::File && seen.stat == file.stat && seen.is_mode_of(file.is_executable)
 }
 
 /// Returns the id of a live file's bytes.

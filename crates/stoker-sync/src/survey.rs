@@ -126,7 +126,9 @@ fn classify(
     record: Option<&FileRecord>,
     (name, look, wanted): (&[u8], Look, ObjectId),
 ) -> Found {
-    if let Some(record) = record.filter(|record| record.stat == look.stat) {
+    // What its owner can't read can't be opened to set its mode either: its bytes will have to do.
+    let is_known = |record: &&FileRecord| record.stat == look.stat && look.is_readable();
+    if let Some(record) = record.filter(is_known) {
         return if record.placed == wanted { Found::Wanted(look) } else { Found::Intact(look) };
     }
     match drift::content_id(dir, name) {

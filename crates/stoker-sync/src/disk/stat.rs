@@ -70,6 +70,19 @@ impl Look {
         Seal { modified: self.stat.modified, changed: self.changed, inode: self.stat.inode }
     }
 
+    /// Returns whether the permissions are those that git means. The group may have more: the
+    /// kubelet sets its bits for a pod's fsGroup. Nobody may have less, or the gateway could not
+    /// read what it needs, and others may not write.
+    pub(crate) fn is_mode_of(&self, is_executable: bool) -> bool {
+        let (least, never) = if is_executable { (0o755, 0o7002) } else { (0o644, 0o7103) };
+        self.mode & least == least && self.mode & never == 0
+    }
+
+    /// Returns whether the owner can read it.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.mode & 0o400 != 0
+    }
+
     /// Returns whether the file can be executed by its owner.
     pub(crate) fn is_executable(&self) -> bool {
         self.mode & 0o100 != 0

@@ -3,14 +3,16 @@
 use std::collections::HashSet;
 
 use super::planning::Planning;
+use crate::compose::Composed;
 use crate::compose::mount::{Content, Mount};
 use crate::manifest::header::{Header, MappingRecord};
-use crate::path::RelPath;
+use crate::manipulate::{Manipulation, Workshop};
+use crate::path;
 use crate::plan::decide::Decided;
 use crate::plan::draft::DirDraft;
 use crate::plan::{Action, Change, Plan};
 use crate::report::Halves;
-use crate::request::Scan;
+use crate::request::{Patch, Scan};
 use crate::warning::{Code, Warning};
 
 /// How many standing warnings the manifest keeps.
@@ -33,21 +35,42 @@ impl<'a> Conclusion<'a> {
         self.planning.view.manifest.header()
     }
 
-    /// Returns the patches that match no file, as far as this run has seen all files.
-    fn unmatched_patches(&self, drafts: &[DirDraft]) -> Vec<Warning> {
+    /// Gathers the warnings that hold for the commit and the profile as a whole.
+    pub(super) fn warn(&mut self, composed: Vec<Warning>, dirs: &[Composed]) {
+        self.standing = composed;
+        for mount in self.mounts.iter().filter(|mount| mount.content == Content::Absent) {
+            let path = self.planning.request.mappings[usize::from(mount.mapping)].source.clone();
+            let message = "the source is not in the commit; its destination is left alone";
+            self.standing.push(Warning::new(Code::SourceAbsent, path, message));
+        }
         if self.goes_on {
-            return Vec::new();
+            let is_carried = |warning: &&Warning| match warning.code {
+                Code::SourceAbsent | Code::PatchUnmatched => false,
+                _ => is_unseen(&warning.path.parent(), dirs),
+            };
+            let last = &self.planning.view.manifest.header().warnings;
+            self.standing.extend(last.iter().filter(is_carried).cloned());
         }
-        let mut matched = HashSet::new();
-        for file in drafts.iter().flat_map(|draft| &draft.candidates) {
-            matched.extend(file.patches());
-        }
+    }
+
+    /// Adds the patches that match no file.
+    pub(super) fn warn_of_patches(&mut self, workshop: &Workshop<'_>, drafts: &[DirDraft]) {
+        let unmatched = self.unmatched_patches(&matched_patches(workshop, drafts));
+        // Where not all files are seen, a patch that had a match before has one still.
+        let last = &self.planning.view.manifest.header().warnings;
+        let is_known = |warning: &Warning| !self.goes_on || last.contains(warning);
+        self.standing.extend(unmatched.into_iter().filter(is_known));
+        self.standing.sort();
+        self.standing.dedup();
+    }
+
+    fn unmatched_patches(&self, matched: &HashSet<(u16, usize)>) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        for (index, mapping) in self.planning.request.mappings.iter().enumerate() {
+        for mount in self.mounts.iter().filter(|mount| mount.content != Content::Absent) {
+            let mapping = &self.planning.request.mappings[usize::from(mount.mapping)];
             for (position, patch) in mapping.patches.iter().enumerate() {
-                if !matched.contains(&(index, position)) {
-                    let glob = patch.file.as_ref().map_or("the file", |glob| glob.as_str());
-                    let message = format!("a patch for {glob:?} matches no file");
+                if !matched.contains(&(mount.mapping, position)) {
+                    let message = explain_unmatched(patch, mount);
                     let path = mapping.destination.clone();
                     warnings.push(Warning::new(Code::PatchUnmatched, path, message));
                 }
@@ -56,40 +79,13 @@ impl<'a> Conclusion<'a> {
         warnings
     }
 
-    /// Gathers the warnings that hold for the commit and the profile as a whole.
-    pub(super) fn warn(
-        &mut self,
-        composed: Vec<Warning>,
-        visited: &HashSet<RelPath>,
-        drafts: &[DirDraft],
-    ) {
-        let mut standing = composed;
-        standing.extend(self.unmatched_patches(drafts));
-        for mount in self.mounts.iter().filter(|mount| mount.content == Content::Absent) {
-            let path = self.planning.request.mappings[usize::from(mount.mapping)].source.clone();
-            let message = "the source is not in the commit; its destination is left alone";
-            standing.push(Warning::new(Code::SourceAbsent, path, message));
-        }
-        if self.goes_on {
-            let is_carried = |warning: &&Warning| match warning.code {
-                Code::SourceAbsent => false,
-                Code::PatchUnmatched => true,
-                _ => !visited.contains(&warning.path.parent()),
-            };
-            standing.extend(self.last().warnings.iter().filter(is_carried).cloned());
-        }
-        standing.sort();
-        standing.dedup();
-        self.standing = standing;
-    }
-
     /// Concludes.
     pub(super) fn plan(self, decided: Decided) -> Plan {
         let header = self.header(&decided);
         let written = |change: &&Change| change.action != Action::Delete;
         let touched = decided.changes.iter().filter(written).count() as u64;
         let mut plan = self.planning.nothing();
-        plan.unchanged = header.files.saturating_sub(touched);
+        plan.unchanged = header.files.saturating_sub(touched + decided.left);
         let notices = self.planning.view.notices.iter().cloned();
         plan.warnings = notices.chain(self.standing.iter().cloned()).collect();
         plan.warnings.extend(decided.warnings);
@@ -137,5 +133,52 @@ impl<'a> Conclusion<'a> {
             mappings: self.mounts.iter().map(record).collect(),
             warnings,
         }
+    }
+}
+
+/// Returns whether this run took a directory as the last one left it, so that what was said of it
+/// then still holds. One that is gone was seen by the nearest directory above it.
+fn is_unseen(directory: &[u8], dirs: &[Composed]) -> bool {
+    let find = |path: &[u8]| dirs.binary_search_by(|dir| dir.path.as_bytes().cmp(path)).ok();
+    if find(directory).is_some() {
+        return false;
+    }
+    let above = path::ancestors(directory).filter_map(find).last();
+    above.map(|place| &dirs[place]).is_some_and(|above| {
+        let below = path::below(directory, &above.path).unwrap_or_default();
+        let next = below.split(|byte| *byte == b'/').next().unwrap_or_default();
+        above.children.contains(next)
+    })
+}
+
+/// Returns the patches that have a match among the files of this run, by mapping and position. One
+/// that changes nothing, or has done so before, has a match all the same.
+fn matched_patches(workshop: &Workshop<'_>, drafts: &[DirDraft]) -> HashSet<(u16, usize)> {
+    let mut matched = HashSet::new();
+    if workshop.request.mappings.iter().all(|mapping| mapping.patches.is_empty()) {
+        return matched;
+    }
+    for draft in drafts {
+        let new = draft.candidates.iter().map(|file| (file.mapping, &file.name));
+        let kept = draft.kept.iter().map(|file| (file.mapping, &file.name));
+        for (mapping, name) in new.chain(kept) {
+            let recipe = workshop.recipe(mapping, &draft.path.join(name));
+            for step in recipe.into_iter().flat_map(|recipe| recipe.steps) {
+                if let Manipulation::JsonPatch(position) = step {
+                    matched.insert((mapping, position));
+                }
+            }
+        }
+    }
+    matched
+}
+
+fn explain_unmatched(patch: &Patch, mount: &Mount) -> String {
+    match (&patch.file, mount.content) {
+        (None, Content::Dir(_)) => {
+            "a patch of a directory does not say which file it is for; it was skipped".to_owned()
+        }
+        (None, _) => "a patch has no file to change; it was skipped".to_owned(),
+        (Some(glob), _) => format!("a patch for {:?} matches no file", glob.as_str()),
     }
 }

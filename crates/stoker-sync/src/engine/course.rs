@@ -48,9 +48,9 @@ impl<'a> Course<'a> {
     pub(super) fn run(&self, source: &mut dyn Source) -> Result<Plan, Error> {
         let Planning { view, request, .. } = self.planning;
         let findings = self.inspect()?;
-        let composition = self.compose(&self.visit(&findings), source)?;
-        let visited = composition.dirs.iter().map(|dir| dir.path.clone()).collect();
-        let Composition { dirs, warnings, .. } = composition;
+        let Composition { dirs, warnings, .. } = self.compose(&self.visit(&findings), source)?;
+        let mut conclusion = Conclusion::new(self.planning, self.mounts, self.goes_on);
+        conclusion.warn(warnings, &dirs);
         let mut drafts = Drafting {
             request,
             manifest: &view.manifest,
@@ -59,8 +59,7 @@ impl<'a> Course<'a> {
         }
         .run(dirs);
         make::resolve(&mut drafts, &self.workshop(), source)?;
-        let mut conclusion = Conclusion::new(self.planning, self.mounts, self.goes_on);
-        conclusion.warn(warnings, &visited, &drafts);
+        conclusion.warn_of_patches(&self.workshop(), &drafts);
         let mut facts = self.survey(&drafts, findings)?;
         self.disregard_noise(&drafts, &mut facts, source)?;
         let decision = Decision {

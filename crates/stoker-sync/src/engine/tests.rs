@@ -1,6 +1,7 @@
 //! Claims about whole runs, on a real disk.
 
 mod overlap;
+mod told;
 
 use std::collections::BTreeMap;
 

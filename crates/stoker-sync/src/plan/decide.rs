@@ -48,6 +48,8 @@ pub(crate) struct Decided {
     pub(crate) changes: Vec<Change>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) drift: Vec<Drifted>,
+    /// How many files of ours are not as they should be and stay so.
+    pub(crate) left: u64,
     pub(crate) counts: Counts,
 }
 
@@ -122,6 +124,7 @@ impl Deciding<'_> {
         for (file, found) in candidates.into_iter().zip(&facts.found[index]) {
             let path = draft.path.join(&file.name);
             let outcome = self.judge(&file, &path, found)?;
+            self.out.left += u64::from(matches!(outcome, Outcome::Leave));
             let slot = (self.out.work.patches.len(), upserts.len());
             upserts.extend(self.record(&file, outcome));
             if let Outcome::Write(action) = outcome {
@@ -177,7 +180,8 @@ impl Deciding<'_> {
             }
             Found::Nothing | Found::Intact(_) | Found::Other(_) | Found::Odd => {}
         }
-        let is_missing = *found == Found::Nothing;
+        // A directory that makes way is no file that was modified.
+        let is_missing = matches!(found, Found::Nothing | Found::Dir(_));
         let kind = if is_missing { DriftKind::Missing } else { DriftKind::Modified };
         if self.is_left(file, path, kind) {
             return Ok(Outcome::Leave);
@@ -187,8 +191,7 @@ impl Deciding<'_> {
 
     /// Takes a file that has the right bytes already; its permissions may have to follow.
     fn adopt(&mut self, file: &Candidate, path: &RelPath, look: &Look) -> Outcome {
-        let is_right = look.mode & 0o7022 == 0 && look.is_executable() == file.is_executable;
-        if !is_right {
+        if !look.is_mode_of(file.is_executable) {
             if self.is_left(file, path, DriftKind::Modified) {
                 return Outcome::Leave;
             }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::compose::{Composed, Wanted};
 use crate::manifest::record::{FileRecord, Inputs, Key};
 use crate::manifest::{DirRecord, Manifest};
-use crate::manipulate::{Manipulation, Recipe};
+use crate::manipulate::Recipe;
 use crate::own::{Ownership, Spared};
 use crate::path::RelPath;
 use crate::request::Request;
@@ -205,16 +205,4 @@ impl Drafting<'_> {
 fn renumbered(record: &FileRecord, renumber: &HashMap<u16, u16>) -> FileRecord {
     let mapping = renumber.get(&record.mapping).copied().unwrap_or(u16::MAX);
     FileRecord { mapping, ..record.clone() }
-}
-
-impl Candidate {
-    /// Returns the patches that change it, by mapping and position.
-    pub(crate) fn patches(&self) -> impl Iterator<Item = (usize, usize)> {
-        let steps = self.recipe.as_ref().map(|recipe| recipe.steps.as_slice()).unwrap_or_default();
-        let mapping = usize::from(self.mapping);
-        steps.iter().filter_map(move |step| match step {
-            Manipulation::JsonPatch(position) => Some((mapping, *position)),
-            Manipulation::Template | Manipulation::Unsign => None,
-        })
-    }
 }
