@@ -82,6 +82,8 @@ fn a_file_that_cant_be_made_is_named_and_nothing_is_applied() {
         ("p/bad.txt", "{{.Vars.missing}}"),
         ("p/bad.txt", "{{range}}"),
         ("p/bad.json", "{\"a\": {{.GatewayName}}}"),
+        ("p/bad.json", "{\n  \"a\":"),
+        ("p/bad.json", ""),
         ("p/bad.txt", "{{/* x */}}{{.PodName}}"),
     ];
     for (path, content) in bad {
@@ -95,6 +97,18 @@ fn a_file_that_cant_be_made_is_named_and_nothing_is_applied() {
     let commit = Commit::of([("p/x.json", "{broken")]);
     sync(&scratch, &commit, &patched(&commit, "**", [("a", "1")])).unwrap_err();
     assert!(!scratch.exists("data/projects"));
+}
+
+#[test]
+fn json_without_actions_is_checked_where_it_is_a_template_and_nowhere_else() {
+    let scratch = Scratch::new();
+    let broken = Commit::of([("p/a.json", "{\n  \"a\":")]);
+    let error = sync(&scratch, &broken, &templated(&broken)).unwrap_err();
+    let told = stoker_api::chain::Chain(&*error).to_string();
+    assert!(told.contains("projects/a.json") && told.contains("line 2, column 7"), "{told}");
+    sync(&scratch, &broken, &request(&broken, ["p:projects"])).unwrap();
+    let fine = Commit::of([("p/a.json", "\u{feff}{\"a\": 1}\n"), ("p/b.json", "\0\u{1}")]);
+    sync(&scratch, &fine, &templated(&fine)).unwrap();
 }
 
 #[test]

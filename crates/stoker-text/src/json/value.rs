@@ -12,11 +12,13 @@ pub struct PatchValue {
 impl PatchValue {
     /// Reads a value: a JSON literal is itself, digit for digit; everything else is a string.
     ///
-    /// Blanks around a literal are not part of it. `"7"` in quotes is the string 7.
+    /// With blanks around it it is no literal, or they would be lost. `"7"` in quotes is the
+    /// string 7.
     pub fn parse(value: &str) -> Self {
-        let literal = value.trim_matches([' ', '\t', '\r', '\n']);
-        if scan::validate(literal.as_bytes()).is_ok() && !literal.starts_with('\u{feff}') {
-            return Self { json: literal.to_owned(), depth: scan::depth(literal) };
+        let padding = [' ', '\t', '\r', '\n', '\u{feff}'];
+        let is_padded = value.starts_with(padding) || value.ends_with(padding);
+        if !is_padded && scan::validate(value.as_bytes()).is_ok() {
+            return Self { json: value.to_owned(), depth: scan::depth(value) };
         }
         Self::string(value)
     }
