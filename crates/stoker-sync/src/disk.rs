@@ -1,4 +1,3 @@
-#![expect(clippy::disallowed_methods, reason = "disk edge: every system call on files is here")]
 //! The only door to the disk: directories by descriptor, one function per system call.
 //!
 //! Promise (A9): a path is opened beneath the data root, and no symbolic link is followed on the
@@ -15,7 +14,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -29,20 +28,33 @@ pub(crate) use stat::{Entry, Look, Nature};
 pub(crate) struct Dir {
     fd: OwnedFd,
     path: RelPath,
+    /// What the root is to people.
+    top: &'static str,
 }
 
 /// A system call that failed, and on what.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to {action} {path:?}")]
+#[error("failed to {action} {}", self.place())]
 pub struct DiskError {
     action: &'static str,
     path: RelPath,
+    top: &'static str,
     source: io::Error,
 }
 
+/// What the root of most directories is.
+const DATA: &str = "the data directory";
+
 impl DiskError {
-    fn new(action: &'static str, path: RelPath, errno: Errno) -> Self {
-        Self { action, path, source: errno.into() }
+    /// A failure to get at the root itself, by the path that the user gave.
+    fn at_top(action: &'static str, path: &Path, source: io::Error) -> Self {
+        let path = RelPath::from_clean(path.as_os_str().as_encoded_bytes());
+        Self { action, path, top: DATA, source }
+    }
+
+    /// The root has no name of its own.
+    fn place(&self) -> String {
+        if self.path.is_root() { self.top.to_owned() } else { format!("{:?}", self.path) }
     }
 
     /// Returns the path below the data root.
@@ -60,6 +72,7 @@ impl DiskError {
         let other = |path: &RelPath| Self {
             action: "go on to",
             path: path.clone(),
+            top: self.top,
             source: self.source.kind().into(),
         };
         paths.map(other).collect()
@@ -90,11 +103,39 @@ pub(crate) fn size(file: &File) -> io::Result<u64> {
 
 /// Makes the data directory and those above it, if they are missing.
 pub(crate) fn create_root(path: &Path) -> std::result::Result<(), DiskError> {
-    std::fs::create_dir_all(path).map_err(|source| DiskError {
-        action: "create the data directory",
-        path: RelPath::from_clean(path.as_os_str().as_encoded_bytes()),
-        source,
-    })
+    // Without a dot at its end, which has no directory above it.
+    let path: PathBuf = path.components().collect();
+    make_all(&path)
+        .map_err(|errno| DiskError::at_top("create the data directory", &path, errno.into()))
+}
+
+/// Makes a directory and those above it. Whatever the umask, others can look in and not write.
+fn make_all(path: &Path) -> rustix::io::Result<()> {
+    const MODE: u32 = 0o755;
+    let mut made = fs::mkdir(path, MODE.into());
+    if let (Err(Errno::NOENT), Some(above)) = (made, path.parent()) {
+        make_all(above)?;
+        made = fs::mkdir(path, MODE.into());
+    }
+    match made {
+        Err(_) if path.is_dir() => Ok(()),
+        Err(errno) => Err(errno),
+        Ok(()) => set_mode(&fs::open(path, open::DIRECTORY, Mode::empty())?, MODE, || Ok(())),
+    }
+}
+
+/// Gives an open directory this mode, if it has another; what it inherits from its parent stays.
+fn set_mode(
+    fd: &OwnedFd,
+    mode: u32,
+    before: impl FnOnce() -> rustix::io::Result<()>,
+) -> rustix::io::Result<()> {
+    let has = fs::fstat(fd)?.st_mode;
+    if has & 0o777 == mode {
+        return Ok(());
+    }
+    before()?;
+    fs::fchmod(fd, Mode::from_raw_mode((has & 0o7000) | mode))
 }
 
 type Result<T> = std::result::Result<T, DiskError>;
@@ -103,12 +144,16 @@ impl Dir {
     /// Opens the data root; its own path is the administrator's word and may have links in it.
     pub(crate) fn open_root(path: &Path) -> Result<Self> {
         let fd = fs::open(path, open::DIRECTORY, Mode::empty());
-        let fd = fd.map_err(|errno| DiskError {
-            action: "open the data directory",
-            path: RelPath::from_clean(path.as_os_str().as_encoded_bytes()),
-            source: errno.into(),
-        })?;
-        Ok(Self { fd, path: RelPath::root() })
+        let fd =
+            fd.map_err(|errno| DiskError::at_top("open the data directory", path, errno.into()))?;
+        Ok(Self { fd, path: RelPath::root(), top: DATA })
+    }
+
+    /// Opens a directory that is a root of its own, and is called this.
+    pub(crate) fn open_top(path: &Path, top: &'static str) -> Result<Self> {
+        let fd = fs::open(path, open::DIRECTORY, Mode::empty());
+        let fd = fd.map_err(|errno| DiskError::at_top("open", path, errno.into()))?;
+        Ok(Self { fd, path: RelPath::root(), top })
     }
 
     /// Opens a directory below this one, no link on the way.
@@ -116,8 +161,8 @@ impl Dir {
         let mut path = self.path.clone();
         path.push(below);
         match open::beneath(&self.fd, below) {
-            Ok(fd) => Ok(Self { fd, path }),
-            Err(errno) => Err(DiskError::new("open the directory", path, errno)),
+            Ok(fd) => Ok(Self { fd, path, top: self.top }),
+            Err(errno) => self.at(below, "open", Err(errno)),
         }
     }
 
@@ -134,7 +179,7 @@ impl Dir {
         done.map_err(|errno| {
             let mut path = self.path.clone();
             path.push(name);
-            DiskError::new(action, path, errno)
+            DiskError { action, path, top: self.top, source: errno.into() }
         })
     }
 
@@ -264,12 +309,7 @@ impl Dir {
     }
 
     fn correct_mode(&self, mode: u32) -> rustix::io::Result<()> {
-        let has = fs::fstat(&self.fd)?.st_mode;
-        if has & 0o777 == mode {
-            return Ok(());
-        }
-        fault::step(self.call("chmod", b""))?;
-        fs::fchmod(&self.fd, Mode::from_raw_mode((has & 0o7000) | mode))
+        set_mode(&self.fd, mode, || fault::step(self.call("chmod", b"")))
     }
 
     /// Opens a file for reading. What is not a regular file is refused without blocking on it.

@@ -41,7 +41,7 @@ struct Blob {
 impl WorkDir {
     /// Opens a directory, of which only these parts matter.
     pub fn open(path: &Path, parts: Vec<RelPath>) -> Result<Self, DiskError> {
-        let root = Dir::open_root(path)?;
+        let root = Dir::open_top(path, "the working directory")?;
         let (known, trees, blobs) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(Self { root, parts, known, trees, blobs, scanned: None })
     }

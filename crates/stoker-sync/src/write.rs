@@ -29,8 +29,8 @@ const FEW: usize = 16;
 /// How much of a file is in memory at a time.
 const BUFFER: usize = 128 * 1024;
 /// Git LFS pointers are shorter than this, and begin with those words.
-const LFS_SIZE: u64 = 1024;
-const LFS_BEGINNING: &[u8] = b"version https://git-lfs.github.com/spec/";
+pub(crate) const LFS_SIZE: u64 = 1024;
+pub(crate) const LFS_BEGINNING: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 /// Why nothing was written. The live tree is as it was.
 #[derive(Debug, thiserror::Error)]

@@ -95,8 +95,7 @@ fn incomplete(error: &apply::Error, first: Option<&DiskError>, target: &Target) 
     ))
 }
 
-/// Something of the data directory failed. To the engine the directory itself is the empty path; a
-/// user knows it by its own.
+/// Something of the data directory failed. The engine knows it as that; its path is added.
 fn on_disk(reason: &str, error: &(dyn Error + 'static), target: &Target) -> Failure {
     let failure = Failure::world(reason, error);
     let mut causes =
@@ -106,8 +105,7 @@ fn on_disk(reason: &str, error: &(dyn Error + 'static), target: &Target) -> Fail
     let Some(on_root) = on_root else { return failure };
     let said = on_root.to_string();
     let data = Quoted(target.data.data.as_os_str().as_encoded_bytes());
-    let named = format!("{} {data}", said.trim_end_matches("\"\"").trim_end());
-    let message = failure.message.replace(&said, &named);
+    let message = failure.message.replace(&said, &format!("{said} {data}"));
     Failure { message, ..failure }
 }
 

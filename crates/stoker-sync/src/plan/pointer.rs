@@ -7,25 +7,22 @@ use std::ops::ControlFlow;
 
 use super::{Plan, Put};
 use crate::source::{ObjectId, Source};
-use crate::write;
-
-/// Pointers are shorter than this, and begin with those words.
-const SIZE: u64 = 1024;
-const BEGINNING: &[u8] = b"version https://git-lfs.github.com/spec/";
+use crate::write::{self, LFS_BEGINNING, LFS_SIZE};
 
 impl Plan {
     /// Refuses a plan with a pointer in it, as its write would. Reads small files only.
     pub fn refuse_pointers(&self, source: &mut dyn Source) -> Result<(), write::Error> {
-        let may_be =
-            |put: &&Put| put.recipe.is_none() && (BEGINNING.len() as u64..SIZE).contains(&put.size);
+        let may_be = |put: &&Put| {
+            put.recipe.is_none() && (LFS_BEGINNING.len() as u64..LFS_SIZE).contains(&put.size)
+        };
         let puts: Vec<&Put> = self.work.puts.iter().filter(may_be).collect();
         let blobs: Vec<ObjectId> = puts.iter().map(|put| put.blob).collect();
         let mut pointer = None;
         let read = source.read(&blobs, &mut |index, size, content| {
             let mut bytes = Vec::new();
             // What breaks off is no pointer; the write will notice that it broke off.
-            drop(content.take(size.min(SIZE)).read_to_end(&mut bytes));
-            if bytes.starts_with(BEGINNING) {
+            drop(content.take(size.min(LFS_SIZE)).read_to_end(&mut bytes));
+            if bytes.starts_with(LFS_BEGINNING) {
                 pointer = Some(puts[index].path.clone());
                 return ControlFlow::Break(());
             }
