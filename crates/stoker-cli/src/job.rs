@@ -21,6 +21,7 @@ use crate::arguments::{GatewayArguments, RepositoryArguments, TargetArguments};
 use crate::failure::Failure;
 use document::Documents;
 use secret::Secrets;
+pub(crate) use store::real;
 pub(crate) use target::Target;
 
 type Flags<'a> = (&'a RepositoryArguments, &'a TargetArguments, &'a GatewayArguments);

@@ -1,10 +1,13 @@
 //! `stoker dev`: from a working directory, each save at once.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use notify::{RecursiveMode, Watcher as _};
+use stoker_sync::request::Mapping;
 use stoker_sync::{RelPath, WorkDir};
 
 use super::sync;
@@ -12,7 +15,7 @@ use crate::arguments::{GatewayArguments, TargetArguments};
 use crate::cli::Context;
 use crate::cycle::{self, Outcome, Setting, Subject};
 use crate::failure::Failure;
-use crate::job::Target;
+use crate::job::{Target, real};
 use crate::progress::Progress;
 use crate::trigger::{Trigger, Woken};
 
@@ -56,8 +59,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
             .hint("name the gateway's own data directory with --data"));
     }
     let target = Target::of_directory(&arguments.target, &arguments.gateway, &arguments.directory)?;
-    let parts = target.profile.mappings.iter();
-    let parts = parts.filter_map(|mapping| RelPath::parse(&mapping.source).ok()).collect();
+    let mappings = mappings(&target);
+    refuse_overlap(&arguments.directory, &arguments.target.data, &mappings)?;
+    let parts = mappings.into_iter().map(|mapping| mapping.source).collect();
     let mut source = WorkDir::open(&arguments.directory, parts)
         .map_err(|error| Failure::world("WorkingDirectory", &error))?;
     let trigger = Trigger::new();
@@ -74,6 +78,33 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
         }
         while !trigger.is_quiet_for(SETTLED) {}
     }
+}
+
+/// What goes where. A mapping that only a commit could complete has no place in a directory.
+fn mappings(target: &Target) -> Vec<Mapping> {
+    target.request(&"0".repeat(40)).map(|request| request.mappings).unwrap_or_default()
+}
+
+/// Refuses files that would be mapped into their own source, again with every look, or over it.
+fn refuse_overlap(directory: &Path, data: &Path, mappings: &[Mapping]) -> Result<(), Failure> {
+    let below = |root: &Path, path: &RelPath| real(&root.join(OsStr::from_bytes(path)));
+    for mapping in mappings {
+        let source = below(directory, &mapping.source);
+        let destination = below(data, &mapping.destination);
+        if real(data).starts_with(&source) || destination.starts_with(&source) {
+            let (data, source) = (data.display(), source.display());
+            let message = format!("--data {data} lies in {source}, which is mapped into it");
+            return Err(Failure::usage(message)
+                .hint("map a part that the data directory is not in, or move it: --data DIR"));
+        }
+        if source.starts_with(&destination) {
+            let (source, destination) = (source.display(), destination.display());
+            let message = format!("{source} lies in {destination}, where its files are to go");
+            return Err(Failure::usage(message)
+                .hint("name the directory that you edit, apart from the gateway's own"));
+        }
+    }
+    Ok(())
 }
 
 fn once(target: &Target, source: &mut WorkDir, context: &Context) -> Outcome {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use stoker_api::contract::metadata::Profile;
 use stoker_api::gatewaysync::{self, Mapping, Overrides, Sync};
 use stoker_api::word::RelPath;
-use stoker_core::profile::Profiles;
+use stoker_core::profile::{Profiles, Unknown};
 
 use super::document::{Documents, Subject};
 use crate::arguments::{Map, RepositoryArguments, TargetArguments};
@@ -31,6 +31,11 @@ pub(super) fn choose(
             of_file(&sync.spec.sync.clone().unwrap_or_default(), wanted)?
         }
         Some(Subject::SyncProfile(object)) => {
+            let existing = object.metadata.name.clone().unwrap_or_default();
+            if let Some(wanted) = wanted.filter(|wanted| **wanted != *existing) {
+                let (wanted, existing) = (wanted.to_owned(), vec![existing]);
+                return Err(unknown(&Unknown::Name { wanted, existing }));
+            }
             let profile = Profiles::of_object(object, &Overrides::default())
                 .map_err(|error| Failure::usage(error.to_string()))?;
             Chosen { name: object.metadata.name.clone(), profile }
@@ -73,10 +78,12 @@ pub(super) fn of_flags(target: &TargetArguments) -> Result<Chosen, Failure> {
 
 fn of_file(sync: &Sync, wanted: Option<&str>) -> Result<Chosen, Failure> {
     let profiles = Profiles::of(sync).map_err(|error| Failure::usage(format!("{error}")))?;
-    let (name, profile) = profiles.choose(wanted).map_err(|error| {
-        Failure::usage(format!("{error}")).hint("choose one with --profile NAME")
-    })?;
+    let (name, profile) = profiles.choose(wanted).map_err(|error| unknown(&error))?;
     Ok(Chosen { name: Some(name.to_string()), profile: profile.clone() })
+}
+
+fn unknown(error: &Unknown) -> Failure {
+    Failure::usage(error.to_string()).hint("choose one with --profile NAME")
 }
 
 /// A source that `--map` names must be there.

@@ -29,7 +29,7 @@ pub(super) fn choose(
 }
 
 /// The path without links, as far as it exists.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let known = whole.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     match known {

@@ -71,8 +71,15 @@ fn a_sync_profile_takes_repository_and_ref_by_flags() {
                 spec: {mappings: [{source: projects, destination: projects}]}\n";
     let refused = run(&world, yaml, &[]).exits(2);
     assert!(refused.stderr.contains("hint: add --repo"), "{refused:?}");
-    run(&world, yaml, &["--repo", &repo.url(), "--ref", "main"]).exits(0);
+    let origin = ["--repo", &repo.url(), "--ref", "main", "--profile"];
+    for other in ["foo", "default"] {
+        let refused = run(&world, yaml, &[&origin[..], &[other]].concat()).exits(2);
+        let words = format!("there is no profile {other:?}, only site");
+        assert!(refused.stderr.contains(&words), "{refused:?}");
+    }
+    run(&world, yaml, &[&origin[..], &["site"]].concat()).exits(0);
     assert_eq!(world.live(), plant_files());
+    run(&world, yaml, &origin[..4]).exits(0);
 }
 
 #[test]
