@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::{completions, demo, dev, plan, reference, sync, watch};
@@ -38,6 +39,22 @@ enum Command {
     Reference(reference::Arguments),
 }
 
+impl Command {
+    const NAMES: [&str; 7] = ["sync", "watch", "plan", "dev", "demo", "completions", "reference"];
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Sync(_) => "sync",
+            Self::Watch(_) => "watch",
+            Self::Plan(_) => "plan",
+            Self::Dev(_) => "dev",
+            Self::Demo(_) => "demo",
+            Self::Completions(_) => "completions",
+            Self::Reference(_) => "reference",
+        }
+    }
+}
+
 /// What the commands share.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
@@ -60,7 +77,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         (false, 1) => Volume::Paths,
         (false, _) => Volume::Everything,
     };
-    let console = Console::new(arguments.output, volume);
+    let console = Console::new(arguments.output, volume, arguments.command.name());
     let context = Context { console, interruption: Interruption::listen() };
     let result = match &arguments.command {
         Command::Sync(arguments) => sync::run(arguments, &context),
@@ -87,6 +104,13 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     context.interruption.exit_code().map_or(code, ExitCode::from)
 }
 
+/// The command that a command line names, if it is one: only flags for all commands come before it.
+fn named(words: &[OsString]) -> Option<&'static str> {
+    let is_named = |name: &&&str| words.iter().skip(1).any(|word| word == **name);
+    let place = |name: &&str| words.iter().skip(1).position(|word| word == *name);
+    Command::NAMES.iter().filter(is_named).min_by_key(|name| place(name)).copied()
+}
+
 /// Help and version are no mistakes. A mistake is told to a script in its own format, as far as the
 /// wish for one could be read.
 fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
@@ -96,7 +120,9 @@ fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
         let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
         let message = lines.collect::<Vec<_>>().join(" ");
         let message = message.trim_start_matches("error: ");
-        Console::new(Format::Json, Volume::Usual).failure(&Failure::usage(message));
+        let command = named(words).filter(|_| error.kind() != ErrorKind::InvalidSubcommand);
+        let console = Console::new(Format::Json, Volume::Usual, command.unwrap_or_default());
+        console.failure(&Failure::usage(message));
     } else {
         error.print().ok();
     }
@@ -121,6 +147,16 @@ mod tests {
             let needs_none = command.get_name() == "demo";
             assert!(needs_none || help.contains("\n  stoker "), "no example: {help}");
         }
+    }
+
+    #[test]
+    fn every_command_has_its_name() {
+        let command = Arguments::command();
+        let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        assert_eq!(names, Command::NAMES);
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(named(&words("stoker -o json plan --ref sync")), Some("plan"));
+        assert_eq!(named(&words("plan -o json --bad")), None);
     }
 
     #[test]

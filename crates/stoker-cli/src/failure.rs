@@ -30,12 +30,13 @@ pub(crate) enum Blame {
 }
 
 impl Failure {
-    /// The command line or the `-f` file is wrong.
+    /// The command line or the `-f` file is wrong. Without a hint of its own it sends the reader to
+    /// the help of the command, once that is known.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self {
             reason: "Usage".to_owned(),
             message: message.into(),
-            hint: Some("see the flags, with an example: stoker sync --help".to_owned()),
+            hint: None,
             blame: Blame::Usage,
             git_ref: None,
         }

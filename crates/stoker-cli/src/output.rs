@@ -1,5 +1,6 @@
 //! The one door to the terminal: results to standard output, everything else to standard error.
 
+mod escape;
 mod summary;
 mod tree;
 
@@ -9,7 +10,7 @@ use std::io::{self, Write as _};
 use serde::Serialize;
 
 use crate::cycle::Outcome;
-use crate::failure::Failure;
+use crate::failure::{Blame, Failure};
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -41,11 +42,13 @@ pub(crate) struct Console {
     /// The format of results.
     pub(crate) format: Format,
     volume: Volume,
+    /// The command that prints; empty where none could be read.
+    command: &'static str,
 }
 
 impl Console {
-    pub(crate) fn new(format: Format, volume: Volume) -> Self {
-        Self { format, volume }
+    pub(crate) fn new(format: Format, volume: Volume, command: &'static str) -> Self {
+        Self { format, volume, command }
     }
 
     /// Whether a person reads along.
@@ -79,6 +82,10 @@ impl Console {
 
     /// Prints why there is no result.
     pub(crate) fn failure(self, failure: &Failure) {
+        let mut failure = failure.clone();
+        if failure.blame == Blame::Usage {
+            failure.hint.get_or_insert_with(|| self.help());
+        }
         if self.format == Format::Table {
             eprintln!("error: {}", failure.message);
             if let Some(hint) = &failure.hint {
@@ -87,8 +94,18 @@ impl Console {
             return;
         }
         let mut outcome = Outcome::begin(failure.git_ref.as_deref());
-        outcome.conclude(Err(failure.clone()));
+        // Those who read a plan find its list, whatever went wrong.
+        outcome.changes = (self.command == "plan").then(Vec::new);
+        outcome.conclude(Err(failure));
         self.value(&outcome);
+    }
+
+    /// Where the flags of the command are told.
+    fn help(self) -> String {
+        match self.command {
+            "" => "see the commands: stoker --help".to_owned(),
+            command => format!("see the flags, with an example: stoker {command} --help"),
+        }
     }
 
     /// Prints a page that was asked for, whatever the format of results.
@@ -120,10 +137,8 @@ impl Console {
 
     fn value(self, value: &impl Serialize) {
         let text = match self.format {
-            Format::Yaml => serde_saphyr::to_string(value).map_err(|error| error.to_string()),
-            Format::Json | Format::Table => {
-                serde_json::to_string(value).map_err(|error| error.to_string())
-            }
+            Format::Yaml => escape::yaml(value),
+            Format::Json | Format::Table => escape::json(value),
         };
         print(
             &text.unwrap_or_else(|error| format!("{{\"status\":\"failed\",\"error\":{error:?}}}")),

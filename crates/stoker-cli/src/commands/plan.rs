@@ -6,6 +6,7 @@ use super::sync;
 use crate::cli::Context;
 use crate::cycle;
 use crate::failure::Failure;
+use crate::output::Format;
 
 const EXAMPLE: &str = "\
 Example:
@@ -25,7 +26,11 @@ pub(crate) struct Arguments {
 /// Shows it.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let job = arguments.sync.job()?;
-    let outcome = sync::once(&job, cycle::plan, context);
+    let mut outcome = sync::once(&job, cycle::plan, context);
+    if context.console.format != Format::Table {
+        // Those who read a plan find its list, whatever went wrong.
+        outcome.changes.get_or_insert_default();
+    }
     context.console.outcome(&outcome);
     let has_changes = outcome.changes.as_ref().is_some_and(|changes| !changes.is_empty());
     if arguments.exit_code && has_changes {

@@ -287,6 +287,23 @@ fn a_missing_data_directory_is_made_on_request_only() {
     assert_eq!(world.live(), plant_files());
 }
 
+#[test]
+fn a_data_directory_that_is_made_is_open_to_no_writer_whatever_the_umask() {
+    let (world, repo) = (World::new(), plant());
+    for (umask, name) in [("000", "made"), ("077", "shut")] {
+        let deep = world.path(name).join("deep/data");
+        let script =
+            format!("umask {umask}; exec \"$0\" \"$@\" --create --data {}", deep.display());
+        let words = ["sync", "--repo", &repo.url(), "--ref", "main", "--map", "projects:projects"];
+        let all = ["-c", &script, STOKER].into_iter().chain(words);
+        Run::ended(world.command("sh", all)).exits(0);
+        for made in [&deep, &world.path(name).join("deep"), &world.path(name)] {
+            let mode = fs::metadata(made).unwrap().permissions().mode();
+            assert_eq!(mode & 0o7777, 0o755, "{umask}: {}", made.display());
+        }
+    }
+}
+
 // A relative path means the same to us as to the git that we start elsewhere.
 #[test]
 fn a_store_may_be_named_relative_to_the_working_directory() {

@@ -101,3 +101,60 @@ fn a_working_directory_that_is_the_data_directory_is_refused() {
         refused(world.stoker(words), 2, "Usage", &["same directory"]);
     }
 }
+
+#[test]
+fn a_data_directory_within_what_is_mapped_into_it_is_refused() {
+    let world = World::new();
+    for directory in ["work/src", "work/data/projects"] {
+        std::fs::create_dir_all(world.path(directory)).unwrap();
+    }
+    std::fs::write(world.path("work/src/a"), "1").unwrap();
+    std::os::unix::fs::symlink(world.path("work/data"), world.path("link")).unwrap();
+    let dev = |directory: &str, map: &str, data: &str| {
+        let words = ["dev", directory, "--once", "--map", map, "--data", data, "-o", "json"];
+        world.stoker(words)
+    };
+    for (directory, map, data) in [
+        ("work", ".:x", "work/data"),
+        ("work", ".:x", "link"),
+        ("work", "data:x", "work/data"),
+        (".", "work:projects", "work/data"),
+        ("work/data/projects", ".:projects", "work/data"),
+        ("work/data/projects", ".:.", "work/data"),
+    ] {
+        refused(dev(directory, map, data), 2, "Usage", &["lies in"]);
+    }
+    assert!(!world.path("work/data/.stoker").exists());
+    // Beside what is mapped is a fine place.
+    dev("work", "src:projects/a", "work/data").exits(0);
+}
+
+#[test]
+fn the_hint_names_the_command_that_was_meant() {
+    let world = World::new();
+    let hint = |words: &[&str]| {
+        let result = world.stoker(words).exits(2).json();
+        result["error"]["hint"].as_str().unwrap().to_owned()
+    };
+    assert!(hint(&["plan", "--bad", "-o", "json"]).ends_with("stoker plan --help"));
+    assert!(hint(&["-o", "json", "watch"]).ends_with("stoker watch --help"));
+    assert!(hint(&["synch", "-o", "json"]).ends_with("stoker --help"));
+    let plan = ["plan", "--repo", NOWHERE, "--ref", "a..b", "--map", "a:b", "--data", "data"];
+    let told = world.stoker(plan).exits(2);
+    assert!(told.stderr.contains("stoker plan --help"), "{told:?}");
+}
+
+#[test]
+fn a_plan_that_failed_has_no_changes_and_says_so() {
+    let world = World::new();
+    let plan = |git_ref: &str| {
+        let words = ["plan", "--repo", NOWHERE, "--ref", git_ref, "--map", "a:b", "--data", "data"];
+        world.stoker(words.into_iter().chain(["-o", "json"]))
+    };
+    for (run, code) in [(plan("a..b"), 2), (plan("main"), 1)] {
+        assert_eq!(run.exits(code).json()["changes"], serde_json::json!([]));
+    }
+    let unread = world.stoker(["plan", "--bad", "-o", "json"]).exits(2);
+    assert_eq!(unread.json()["changes"], serde_json::json!([]));
+    assert!(sync(&world, &[]).exits(1).json().get("changes").is_none());
+}
