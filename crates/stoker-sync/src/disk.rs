@@ -382,3 +382,22 @@ impl Dir {
         self.remove_dir(name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Scratch;
+
+    #[test]
+    fn the_root_is_called_what_it_is_and_the_rest_by_its_path() {
+        let scratch = Scratch::new();
+        let data = Dir::open_root(&scratch.path("")).unwrap();
+        let work = Dir::open_top(&scratch.path(""), "the working directory").unwrap();
+        let said = |dir: &Dir, name: &[u8]| {
+            dir.at::<()>(name, "list", Err(Errno::IO)).unwrap_err().to_string()
+        };
+        assert_eq!(said(&data, b""), "failed to list the data directory");
+        assert_eq!(said(&work, b""), "failed to list the working directory");
+        assert_eq!(said(&data, b"a/b"), "failed to list \"a/b\"");
+    }
+}
