@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
+use crate::compose::Case;
 use crate::compose::mount::{Content, Mount};
-use crate::compose::{Case, below_mapping};
 use crate::manifest::header::{Header, MappingRecord, Shape};
 use crate::name::{self, Keeper};
 use crate::path::{self, RelPath};

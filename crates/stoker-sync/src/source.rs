@@ -5,7 +5,7 @@
 //! and the working directory of `dev` implement it. A source hands out names as it finds them; the
 //! planner judges them, because a repository is hostile input.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io::Read;
 use std::ops::ControlFlow;
 
@@ -126,7 +126,19 @@ impl ObjectId {
         }
         Some(Self(bytes))
     }
+
+    /// Returns the 40 hexadecimal digits.
+    pub fn to_hex(self) -> [u8; 40] {
+        let mut hex = [0; 40];
+        for (byte, pair) in self.0.iter().zip(hex.chunks_exact_mut(2)) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        hex
+    }
 }
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 fn hex_digit(digit: u8) -> Option<u8> {
     match digit {
@@ -139,7 +151,7 @@ fn hex_digit(digit: u8) -> Option<u8> {
 
 impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        self.to_hex().iter().try_for_each(|digit| f.write_char(char::from(*digit)))
     }
 }
 

@@ -44,18 +44,24 @@ pub(crate) struct Survey<'a> {
     root: &'a Dir,
     sites: HashMap<RelPath, Site>,
     open: Option<Dir>,
+    /// The last path that was found to be missing.
+    missing: Option<RelPath>,
 }
 
 impl<'a> Survey<'a> {
     /// Begins a survey of the data directory.
     pub(crate) fn new(root: &'a Dir) -> Self {
-        Self { root, sites: HashMap::new(), open: None }
+        Self { root, sites: HashMap::new(), open: None, missing: None }
     }
 
     /// Returns what is at a place where a directory should be.
     pub(crate) fn site(&mut self, directory: &RelPath) -> Result<Site, DiskError> {
         if let Some(site) = self.sites.get(directory) {
             return Ok(site.clone());
+        }
+        // Where there is no directory there is nothing below it, either.
+        if let Some(from) = self.missing.as_ref().filter(|from| path::within(directory, from)) {
+            return Ok(Site::Missing { from: from.clone() });
         }
         let site = match self.root.open(directory) {
             Ok(dir) => {
@@ -64,6 +70,9 @@ impl<'a> Survey<'a> {
             }
             Err(error) => self.explain(directory, error)?,
         };
+        if let Site::Missing { from } = &site {
+            self.missing = Some(from.clone());
+        }
         self.sites.insert(directory.clone(), site.clone());
         Ok(site)
     }

@@ -4,6 +4,8 @@
 //! is not live yet as a whole, with its final names inside. The live tree is not touched here;
 //! whatever goes wrong is undone by removing the staging directory.
 
+mod error;
+mod relay;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -12,13 +14,15 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::ControlFlow;
 
+pub use error::Error;
+use relay::{Relay, Stopped};
 pub(crate) use stage::Stage;
 
 use crate::cancel::{Cancel, Cancelled};
-use crate::disk::{Dir, DiskError};
+use crate::disk::Dir;
 use crate::hash::BlobHash;
 use crate::manifest::record::{DirChange, Seal, Stat};
-use crate::manipulate::{self, Workshop};
+use crate::manipulate::{Recipe, Workshop};
 use crate::path::RelPath;
 use crate::plan::{Put, Work};
 use crate::source::{self, ObjectId, Source};
@@ -31,67 +35,6 @@ const BUFFER: usize = 128 * 1024;
 /// Git LFS pointers are shorter than this, and begin with those words.
 pub(crate) const LFS_SIZE: u64 = 1024;
 pub(crate) const LFS_BEGINNING: &[u8] = b"version https://git-lfs.github.com/spec/";
-
-/// Why nothing was written. The live tree is as it was.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// There is no room.
-    #[error("there is no room for the new files")]
-    Space {
-        /// How much is missing.
-        source: space::Error,
-    },
-    /// A file could not be written.
-    #[error("failed to write new files")]
-    Disk {
-        /// What the system said.
-        source: DiskError,
-    },
-    /// The source failed.
-    #[error("failed to read the changed files")]
-    Read {
-        /// What it said.
-        source: source::Error,
-    },
-    /// The stream of a file broke off.
-    #[error("failed to read the content of {path:?}")]
-    Stream {
-        /// The destination.
-        path: RelPath,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The bytes are not those that the commit names.
-    #[error("the content of {path:?} is not blob {wanted}, but {found}")]
-    Corrupt {
-        /// The destination.
-        path: RelPath,
-        /// What the commit says.
-        wanted: ObjectId,
-        /// What arrived.
-        found: ObjectId,
-    },
-    /// The file is a stand-in for one that git does not hold.
-    #[error("{path:?} is a Git LFS pointer, not the file itself; exclude it or commit the file")]
-    LfsPointer {
-        /// The destination.
-        path: RelPath,
-    },
-    /// A file could not be made from its blob.
-    #[error("failed to make {path:?}")]
-    Make {
-        /// The destination.
-        path: RelPath,
-        /// What is wrong.
-        source: manipulate::Error,
-    },
-    /// The last run of this engine broke off after it had begun to change files.
-    #[error("the last run has to be finished first: open the data directory again")]
-    Unfinished,
-    /// The run was asked to end.
-    #[error(transparent)]
-    Cancelled(Cancelled),
-}
 
 /// What writing goes by.
 pub(crate) struct Writing<'a> {
@@ -121,32 +64,18 @@ impl Writing<'_> {
     fn write_all(&self, work: &mut Work, source: &mut dyn Source) -> Result<u64, Error> {
         let disk = |source| Error::Disk { source };
         let mut stage = Stage::make(self.root, &work.grafts).map_err(disk)?;
-        let blobs: Vec<ObjectId> = work.puts.iter().map(|put| put.blob).collect();
-        let mut run = Run {
-            writing: self,
-            stage: &mut stage,
-            puts: &work.puts,
-            buffer: vec![0; BUFFER],
-            sync_each: blobs.len() <= FEW,
-            stats: Vec::with_capacity(blobs.len()),
+        let sync_each = work.puts.len() <= FEW;
+        let stats = Vec::with_capacity(work.puts.len());
+        let buffer = vec![0; BUFFER];
+        let mut run = Run { stage: &mut stage, puts: &work.puts, buffer, sync_each, stats };
+        let stats = if work.puts.len() < relay::WORTH_A_THREAD {
+            self.read_all(&work.puts, source, |id, content| run.store(id.0, id.1, content))?;
+            run.stats
+        } else {
+            relay::relayed(run, |relay| self.relay_all(&work.puts, source, relay))?
         };
-        let mut failure = None;
-        let read =
-            source.read(&blobs, &mut |index, size, content| match run.take(index, size, content) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failure = Some(error);
-                    ControlFlow::Break(())
-                }
-            });
-        if let Some(error) = failure {
-            return Err(error);
-        }
-        read.map_err(Error::reading)?;
-        let Run { stats, sync_each, .. } = run;
-        if stats.len() != blobs.len() {
-            let id = blobs[stats.len()];
-            return Err(Error::Read { source: source::Error::Missing { id } });
+        if let Some(put) = work.puts.get(stats.len()) {
+            return Err(Error::Read { source: source::Error::Missing { id: put.blob } });
         }
         if sync_each { stage.sync_dirs(self.root) } else { stage.sync_volume() }.map_err(disk)?;
         let bytes = stats.iter().map(|stat| stat.size).sum();
@@ -154,11 +83,77 @@ impl Writing<'_> {
         seal(work, &stage.seals().map_err(disk)?);
         Ok(bytes)
     }
+
+    fn relay_all(
+        &self,
+        puts: &[Put],
+        source: &mut dyn Source,
+        relay: &mut Relay,
+    ) -> Result<(), Error> {
+        let mut is_stopped = false;
+        let read = self.read_all(puts, source, |id, content| {
+            let passed = relay.pass(id, content).map_err(|Stopped| {
+                is_stopped = true;
+                Error::Cancelled(Cancelled)
+            })?;
+            passed.map_err(|source| stream(&puts[id.0], source))
+        });
+        // The thread that writes says why.
+        if is_stopped { Ok(()) } else { read }
+    }
+
+    /// Reads the blobs, makes of them what has to be made, and hands each file to `take`.
+    fn read_all(
+        &self,
+        puts: &[Put],
+        source: &mut dyn Source,
+        mut take: impl FnMut((usize, u64), &mut dyn Read) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let blobs: Vec<ObjectId> = puts.iter().map(|put| put.blob).collect();
+        let mut failure = None;
+        let read = source.read(&blobs, &mut |index, size, content| {
+            let taken = self.cancel.check().map_err(Error::Cancelled).and_then(|()| {
+                match &puts[index].recipe {
+                    Some(recipe) => {
+                        let bytes = self.make(&puts[index], recipe, (size, content))?;
+                        take((index, bytes.len() as u64), &mut bytes.as_slice())
+                    }
+                    None => take((index, size), content),
+                }
+            });
+            match taken {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failure = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        match failure {
+            Some(error) => Err(error),
+            None => read.map_err(Error::reading),
+        }
+    }
+
+    fn make(
+        &self,
+        put: &Put,
+        recipe: &Recipe,
+        (size, content): (u64, &mut dyn Read),
+    ) -> Result<Vec<u8>, Error> {
+        let mut blob = Vec::with_capacity(usize::try_from(size).unwrap_or_default().min(BUFFER));
+        content.read_to_end(&mut blob).map_err(|source| stream(put, source))?;
+        let made = self.workshop.make(recipe, &put.path, &blob);
+        made.map(|made| made.bytes).map_err(|source| Error::Make { path: put.path.clone(), source })
+    }
+}
+
+fn stream(put: &Put, source: std::io::Error) -> Error {
+    Error::Stream { path: put.path.clone(), source }
 }
 
 /// The writing of one batch.
 struct Run<'a> {
-    writing: &'a Writing<'a>,
     stage: &'a mut Stage,
     puts: &'a [Put],
     buffer: Vec<u8>,
@@ -167,31 +162,6 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Writes the file that comes next.
-    fn take(&mut self, index: usize, size: u64, content: &mut dyn Read) -> Result<(), Error> {
-        self.writing.cancel.check().map_err(Error::Cancelled)?;
-        let put = &self.puts[index];
-        if put.recipe.is_some() {
-            let bytes = self.make(put, size, content)?;
-            return self.store(index, bytes.len() as u64, &mut bytes.as_slice());
-        }
-        self.store(index, size, content)
-    }
-
-    fn make(&self, put: &Put, size: u64, content: &mut dyn Read) -> Result<Vec<u8>, Error> {
-        let path = || put.path.clone();
-        let mut blob = Vec::with_capacity(usize::try_from(size).unwrap_or_default().min(BUFFER));
-        content.read_to_end(&mut blob).map_err(|source| Error::Stream { path: path(), source })?;
-        let recipe = put.recipe.as_ref();
-        let made = recipe.map(|recipe| self.writing.workshop.make(recipe, &put.path, &blob));
-        match made {
-            Some(made) => {
-                made.map(|made| made.bytes).map_err(|source| Error::Make { path: path(), source })
-            }
-            None => Ok(blob),
-        }
-    }
-
     /// Streams one file to its place in the stage, and checks that it is what the plan says.
     fn store(&mut self, index: usize, size: u64, content: &mut dyn Read) -> Result<(), Error> {
         let disk = |source| Error::Disk { source };
@@ -202,8 +172,7 @@ impl Run<'_> {
         let mut hash = BlobHash::new(size);
         let mut is_first = true;
         loop {
-            let filled = fill(content, &mut self.buffer)
-                .map_err(|source| Error::Stream { path: put.path.clone(), source })?;
+            let filled = fill(content, &mut self.buffer).map_err(|source| stream(put, source))?;
             let bytes = &self.buffer[..filled];
             if is_first && size < LFS_SIZE && bytes.starts_with(LFS_BEGINNING) {
                 return Err(Error::LfsPointer { path: put.path.clone() });
@@ -259,15 +228,6 @@ fn seal(work: &mut Work, seals: &BTreeMap<RelPath, Seal>) {
     for patch in work.patches.iter_mut().filter(|_| !seals.is_empty()) {
         if let DirChange::Known { seal, .. } = &mut patch.change {
             *seal = seals.get(&patch.path).copied();
-        }
-    }
-}
-
-impl Error {
-    fn reading(source: source::Error) -> Self {
-        match source {
-            source::Error::Cancelled => Self::Cancelled(Cancelled),
-            source => Self::Read { source },
         }
     }
 }

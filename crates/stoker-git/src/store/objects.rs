@@ -3,7 +3,6 @@
 //! Questions are sent ahead in small batches, so that git never waits for us, and never so many that
 //! the pipe to it could fill up while it waits for us to read: that would be a deadlock.
 
-use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::ops::ControlFlow;
 use std::os::unix::process::CommandExt;
@@ -31,6 +30,8 @@ pub(super) struct Objects {
     child: Child,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
+    /// The header that is being read.
+    line: Vec<u8>,
     cancel: Cancel,
 }
 
@@ -70,7 +71,7 @@ impl Objects {
         // A read can't be interrupted, but it ends when git does.
         thread::spawn(move || watched.end_when(&|| flag.is_cancelled()));
         let answers = BufReader::with_capacity(BUFFER, answers);
-        Ok(Self { child, questions, answers, cancel: cancel.clone() })
+        Ok(Self { child, questions, answers, line: Vec::new(), cancel: cancel.clone() })
     }
 
     /// Returns what each object is, without its bytes.
@@ -158,23 +159,26 @@ impl Objects {
     }
 
     fn send(&mut self, verb: &str, ids: &[ObjectId]) -> Result<(), Error> {
-        let mut text = String::with_capacity(ids.len() * 52 + 6);
+        let mut text = Vec::with_capacity(ids.len() * 52 + 6);
         for id in ids {
-            writeln!(text, "{verb} {id}").expect("a string takes any text");
+            text.extend_from_slice(verb.as_bytes());
+            text.push(b' ');
+            text.extend_from_slice(&id.to_hex());
+            text.push(b'\n');
         }
-        text.push_str("flush\n");
-        let sent = self.questions.write_all(text.as_bytes());
+        text.extend_from_slice(b"flush\n");
+        let sent = self.questions.write_all(&text);
         self.check(sent)
     }
 
     /// Reads `<id> missing` or `<id> <type> <size>`.
     fn header(&mut self, id: &ObjectId) -> Result<Header, Error> {
-        let mut line = Vec::with_capacity(64);
-        let read = self.answers.by_ref().take(256).read_until(b'\n', &mut line);
+        self.line.clear();
+        let read = self.answers.by_ref().take(256).read_until(b'\n', &mut self.line);
         self.check(read)?;
-        let text = String::from_utf8_lossy(&line);
+        let rest = self.line.strip_prefix(&id.to_hex()).and_then(|rest| rest.strip_prefix(b" "));
+        let text = rest.and_then(|rest| str::from_utf8(rest).ok()).unwrap_or_default();
         let mut words = text.split_ascii_whitespace();
-        let fits = words.next().is_some_and(|word| word == id.to_string());
         let header = match (words.next(), words.next()) {
             (Some("missing"), None) => Some(Header::Missing),
             (Some(kind), Some(size)) => kind_of(kind)
@@ -182,7 +186,7 @@ impl Objects {
                 .map(|(kind, size)| Header::Found { kind, size }),
             _ => None,
         };
-        header.filter(|_| fits).ok_or(Error::Read { source: Fault::Store })
+        header.ok_or(Error::Read { source: Fault::Store })
     }
 
     /// A broken pipe means that git died: cancelled by us, or of a store that it could not read.

@@ -157,8 +157,10 @@ impl<'a> Course<'a> {
         let fail = |source| Error::Survey { source };
         let is_idle = draft.candidates.is_empty();
         let site = if is_idle { Site::Present } else { survey.site(&draft.path).map_err(fail)? };
-        let mut found = Vec::with_capacity(draft.candidates.len());
-        for file in &draft.candidates {
+        let is_there = !matches!(site, Site::Missing { .. });
+        let nothing = if is_there { 0 } else { draft.candidates.len() };
+        let mut found = vec![Found::Nothing; nothing];
+        for file in draft.candidates.iter().filter(|_| is_there) {
             let record = file.record.as_ref().filter(|_| !self.is_doubted(file));
             let path = draft.path.join(&file.name);
             found.push(survey.file(&path, record, file.placed).map_err(fail)?);

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use crate::report::Halves;
 use crate::request::{Look, Scan};
-use crate::source::{Entry, ObjectId, Sink, Source};
-use crate::testing::{Commit, Live, Scratch, request, sync, unlimited};
+use crate::source::{Entry, Kind, ObjectId, Sink, Source};
+use crate::testing::{Commit, Files, Live, Scratch, request, sync, unlimited};
 use crate::{Cancel, Gate, OpenGate, Request};
 
 /// A gate that looks at the disk when it is asked.
@@ -261,5 +261,38 @@ proptest! {
             });
             prop_assert_eq!(files, wanted.into());
         }
+    }
+}
+
+/// So many files that they are written by a thread of their own, a large one among them.
+fn many() -> Files {
+    let file = |n: usize| {
+        let content = if n == 1_700 { vec![b'x'; 700_000] } else { n.to_string().into_bytes() };
+        (format!("p/{}/f{n}", n % 7).into_bytes(), (Kind::File, content))
+    };
+    (0..2_500).map(file).collect()
+}
+
+#[test]
+fn many_files_are_written_as_few_are() {
+    let scratch = Scratch::new();
+    let commit = Commit::from_files(&many());
+    let report = sync(&scratch, &commit, &request(&commit, ["p:projects"])).unwrap();
+    assert_eq!(report.added.count, 2_500);
+    for (path, (_, content)) in many() {
+        let path = format!("data/projects/{}", str::from_utf8(&path[2..]).unwrap());
+        assert_eq!(scratch.read(&path).as_bytes(), content, "{path}");
+    }
+}
+
+#[test]
+fn a_wrong_file_among_many_undoes_them_all() {
+    let scratch = Scratch::new();
+    for wrong in ["7", "1699", &"x".repeat(700_000), "2499"] {
+        let mut commit = Commit::from_files(&many());
+        commit.corrupt(wrong);
+        let error = sync(&scratch, &commit, &request(&commit, ["p:projects"])).unwrap_err();
+        assert!(error.to_string().contains("is not blob"), "{error}");
+        assert!(!scratch.exists("data/projects") && !scratch.exists("data/.sync-staging"));
     }
 }

@@ -1,0 +1,77 @@
+//! Why new files could not be written.
+
+use crate::cancel::Cancelled;
+use crate::disk::DiskError;
+use crate::path::RelPath;
+use crate::source::{self, ObjectId};
+use crate::{manipulate, space};
+
+/// Why nothing was written. The live tree is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no room.
+    #[error("there is no room for the new files")]
+    Space {
+        /// How much is missing.
+        source: space::Error,
+    },
+    /// A file could not be written.
+    #[error("failed to write new files")]
+    Disk {
+        /// What the system said.
+        source: DiskError,
+    },
+    /// The source failed.
+    #[error("failed to read the changed files")]
+    Read {
+        /// What it said.
+        source: source::Error,
+    },
+    /// The stream of a file broke off.
+    #[error("failed to read the content of {path:?}")]
+    Stream {
+        /// The destination.
+        path: RelPath,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The bytes are not those that the commit names.
+    #[error("the content of {path:?} is not blob {wanted}, but {found}")]
+    Corrupt {
+        /// The destination.
+        path: RelPath,
+        /// What the commit says.
+        wanted: ObjectId,
+        /// What arrived.
+        found: ObjectId,
+    },
+    /// The file is a stand-in for one that git does not hold.
+    #[error("{path:?} is a Git LFS pointer, not the file itself; exclude it or commit the file")]
+    LfsPointer {
+        /// The destination.
+        path: RelPath,
+    },
+    /// A file could not be made from its blob.
+    #[error("failed to make {path:?}")]
+    Make {
+        /// The destination.
+        path: RelPath,
+        /// What is wrong.
+        source: manipulate::Error,
+    },
+    /// The last run of this engine broke off after it had begun to change files.
+    #[error("the last run has to be finished first: open the data directory again")]
+    Unfinished,
+    /// The run was asked to end.
+    #[error(transparent)]
+    Cancelled(Cancelled),
+}
+
+impl Error {
+    pub(super) fn reading(source: source::Error) -> Self {
+        match source {
+            source::Error::Cancelled => Self::Cancelled(Cancelled),
+            source => Self::Read { source },
+        }
+    }
+}
