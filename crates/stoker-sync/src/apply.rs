@@ -20,10 +20,11 @@ mod step;
 mod tests;
 
 use crate::disk::{Dir, DiskError};
-use crate::journal::Group;
+use crate::journal::{self, Group};
 use crate::lock::Lock;
 use crate::manifest::header::Header;
 use crate::manifest::record::DirPatch;
+use crate::report::Halves;
 use crate::store;
 use crate::write::Stage;
 pub(crate) use amend::Amended;
@@ -38,6 +39,9 @@ pub trait Gate {
     /// Called between two directories: the place to renew a lock that would expire. From here on
     /// there is no way back, so it can wait but not refuse.
     fn renew(&mut self) {}
+
+    /// Called before [`open`](Self::open): the halves of the gateway in which files will change.
+    fn prepare(&mut self, _changed: Halves) {}
 }
 
 /// A gate for data directories without a gateway.
@@ -112,6 +116,7 @@ impl Application<'_> {
     /// Applies, and returns the paths that failed.
     pub(crate) fn run(self, gate: &mut dyn Gate) -> Result<Vec<DiskError>, Error> {
         let record = |source| Error::Record { source };
+        gate.prepare(journal::halves(self.groups));
         gate.open().map_err(|source| Error::Gate { source })?;
         if !self.lock.is_held(self.state) {
             return Err(Error::LockLost);

@@ -18,17 +18,20 @@ mod properties;
 mod tests;
 mod written;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use written::Written;
 
+use crate::apply::{Gate, OpenGate};
 use crate::cancel::Cancel;
 use crate::compose::{Case, Volume};
 use crate::disk::{Dir, DiskError};
 use crate::lock::{self, Lock};
 use crate::manifest::Manifest;
-use crate::name::STATE_DIR;
+use crate::name::{STAGING_DIR, STATE_DIR};
+use crate::path::Quoted;
 use crate::plan::{self, Plan};
 use crate::recover::{self, Recovered};
 use crate::report::Halves;
@@ -149,6 +152,26 @@ impl View {
         self.manifest.header().files
     }
 
+    /// Returns whether a run has left something that is to be finished or undone, or is at work.
+    pub fn is_unfinished(data: &std::path::Path) -> Result<bool, DiskError> {
+        let root = Dir::open_root(data)?;
+        match root.open(STATE_DIR.as_bytes()) {
+            Err(error) if error.is_absence() => Ok(false),
+            state => is_left(&root, &state?),
+        }
+    }
+
+    /// Returns what opening brought to light.
+    pub fn notices(&self) -> &[Warning] {
+        &self.notices
+    }
+
+    /// Returns the projects that hold files of ours, sorted.
+    pub fn projects(&self) -> Vec<String> {
+        let names = self.manifest.children_beside(b"projects", &BTreeSet::new());
+        names.iter().map(|name| Quoted(name).to_string()).collect()
+    }
+
     /// Returns the scans that the gateway still owes.
     pub fn owed(&self) -> Halves {
         let header = self.manifest.header();
@@ -161,6 +184,16 @@ impl View {
 impl Engine {
     /// Opens and locks a data directory, and finishes or undoes what a killed run left.
     pub fn open(options: &Options, cancel: &Cancel) -> Result<Self, OpenError> {
+        Self::open_through(options, &mut OpenGate, cancel)
+    }
+
+    /// The same for a data directory with a gateway: the gate is asked before what a killed run left
+    /// is finished, and only then.
+    pub fn open_through(
+        options: &Options,
+        gate: &mut dyn Gate,
+        cancel: &Cancel,
+    ) -> Result<Self, OpenError> {
         let disk = |source| OpenError::Disk { source };
         if options.missing == Missing::Create {
             crate::disk::create_root(&options.data).map_err(disk)?;
@@ -170,7 +203,12 @@ impl Engine {
         private::tighten(&root, &options.data);
         let lock = Lock::take(&state, options.lock_timeout, cancel);
         let mut lock = lock.map_err(|source| OpenError::Lock { source })?;
-        let recovered = recover::recover(&root, &state);
+        if is_left(&root, &state).map_err(disk)? {
+            // Finishing may have to wait for the gateway, and others then wait for us. That it can't
+            // be written, on a full volume say, is no reason not to finish.
+            drop(lock.sign(&state));
+        }
+        let recovered = recover::recover(&root, &state, gate);
         let Recovered { manifest, warnings: notices } =
             recovered.map_err(|source| OpenError::Recover { source })?;
         lock.clean(&state).map_err(disk)?;
@@ -214,10 +252,24 @@ impl Engine {
         self.state.overwrite(SETTLED, &mut file, words.as_bytes())
     }
 
+    /// Writes down who has the data directory, for those who wait: before something that may take
+    /// long. A run that has nothing to do does not.
+    pub fn sign(&mut self) -> Result<(), DiskError> {
+        self.lock.sign(&self.state)
+    }
+
     /// Returns the data directory for looking.
     pub fn view(&self) -> &View {
         &self.view
     }
+}
+
+/// Whether anything is there that only a run at work has.
+fn is_left(root: &Dir, state: &Dir) -> Result<bool, DiskError> {
+    let has = |name| state.look(name).map(|look| look.is_some());
+    Ok(has(store::JOURNAL)?
+        || has(store::PREPARED)?
+        || root.look(STAGING_DIR.as_bytes())?.is_some())
 }
 
 fn parse_settled(bytes: &[u8], generation: u64) -> Option<Halves> {

@@ -13,6 +13,7 @@ use crate::manifest::codec::{Reader, Writer};
 use crate::name::RESOURCE_MANIFEST;
 use crate::path::{self, RelPath};
 use crate::plan::Work;
+use crate::report::Halves;
 
 /// One change to the live tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,6 +156,11 @@ impl Step {
             _ => return None,
         })
     }
+}
+
+/// Returns the halves of a gateway that steps lie in.
+pub(crate) fn halves(groups: &[Group]) -> Halves {
+    Halves::of(groups.iter().flatten().map(Step::path))
 }
 
 /// Packs steps.

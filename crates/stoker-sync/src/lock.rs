@@ -72,7 +72,7 @@ impl Lock {
                 Ok(()) if is_current(state, &file) => return Ok(Self { file, is_signed: false }),
                 Ok(()) | Err(Errno::INTR) => {}
                 Err(Errno::WOULDBLOCK) if begin.elapsed() >= timeout => {
-                    let holder = Holder::read(state);
+                    let holder = Holder::find(state, &file);
                     return Err(Error::Held { holder, waited: begin.elapsed() });
                 }
                 Err(Errno::WOULDBLOCK) => thread::sleep(PATIENCE),
@@ -83,9 +83,8 @@ impl Lock {
 
     /// Writes down who holds the lock. Runs that write do this, for those that wait.
     pub(crate) fn sign(&mut self, state: &Dir) -> Result<(), DiskError> {
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let holder = format!("pid {} on {host} since {since}\n", std::process::id());
+        let holder = format!("pid {} on {} since {since}\n", std::process::id(), host());
         state.overwrite(NAME, &mut self.file, holder.as_bytes())?;
         self.is_signed = true;
         Ok(())
@@ -99,7 +98,10 @@ impl Lock {
     /// Removes the words of a holder that is no more.
     pub(crate) fn clean(&mut self, state: &Dir) -> Result<(), DiskError> {
         let is_blank = state.look_at_file(NAME, &self.file)?.stat.size == 0;
-        if is_blank { Ok(()) } else { state.overwrite(NAME, &mut self.file, b"") }
+        if is_blank || self.is_signed {
+            return Ok(());
+        }
+        state.overwrite(NAME, &mut self.file, b"")
     }
 }
 
@@ -113,10 +115,37 @@ impl Drop for Lock {
 }
 
 impl Holder {
-    fn read(state: &Dir) -> Self {
+    /// By their own words, or else by the kernel's.
+    fn find(state: &Dir, file: &File) -> Self {
         let words = state.read(NAME).unwrap_or_default();
-        Self(crate::path::Quoted(words.trim_ascii()).to_string())
+        let words = crate::path::Quoted(words.trim_ascii()).to_string();
+        if !words.is_empty() {
+            return Self(words);
+        }
+        let inode = state.look_at_file(NAME, file).map(|look| look.stat.inode);
+        let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+        let pid = inode.ok().and_then(|inode| pid_in(&locks, inode));
+        Self(pid.map(|pid| format!("pid {pid} on {}", host())).unwrap_or_default())
     }
+}
+
+/// The process that has the only lock of its kind on a file of this number, if there is one in our
+/// own process namespace: `1: FLOCK  ADVISORY  WRITE 4711 00:1d:815 0 EOF`.
+fn pid_in(locks: &str, inode: u64) -> Option<u32> {
+    let holder = |line: &str| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [_, "FLOCK", _, "WRITE", pid, place, ..] = words[..] else { return None };
+        let is_it = place.rsplit(':').next()?.parse() == Ok(inode);
+        pid.parse().ok().filter(|pid| is_it && *pid > 0)
+    };
+    let mut holders = locks.lines().filter_map(holder);
+    let first = holders.next();
+    // A file of another volume may have the same number.
+    first.filter(|_| holders.next().is_none())
+}
+
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 impl fmt::Display for Holder {

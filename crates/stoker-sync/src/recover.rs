@@ -1,9 +1,10 @@
 //! What a run that was killed left behind, finished or undone before anything else (A1, R27).
 //!
 //! A journal counts: its steps are taken again, those already done included. Everything else that
-//! is found was not yet to be seen and goes.
+//! is found was not yet to be seen and goes. What is finished changes live files, so that the gate is
+//! asked before, as for any other change.
 
-use crate::apply::{self, Amended, Stepper};
+use crate::apply::{self, Amended, Gate, Stepper};
 use crate::disk::{Dir, DiskError};
 use crate::journal::{self, Group};
 use crate::manifest::Manifest;
@@ -32,17 +33,23 @@ pub enum Error {
         /// What the system said.
         source: DiskError,
     },
+    /// The gate stayed shut; what the last run left is as it was.
+    #[error("the gateway did not let an earlier run be finished")]
+    Gate {
+        /// What the gate said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
 }
 
 /// Finishes or undoes what the last run left, and loads the manifest.
-pub(crate) fn recover(root: &Dir, state: &Dir) -> Result<Recovered, Error> {
+pub(crate) fn recover(root: &Dir, state: &Dir, gate: &mut dyn Gate) -> Result<Recovered, Error> {
     let disk = |source| Error::Disk { source };
     remove_if_there(state, store::PREPARED).map_err(disk)?;
     let mut loaded = store::load(state).map_err(disk)?;
     let mut warnings = Vec::new();
     if state.look(store::JOURNAL).map_err(disk)?.is_some() {
         let journal = Journal::read(state).map_err(disk)?;
-        warnings.extend(finish(root, state, (journal, &loaded)).map_err(disk)?);
+        warnings.extend(finish((root, state), (journal, &loaded), gate)?);
         loaded = store::load(state).map_err(disk)?;
     }
     if root.look(STAGING_DIR.as_bytes()).map_err(disk)?.is_some() {
@@ -100,32 +107,39 @@ impl Journal {
 
 /// Takes the steps of the journal again and makes it the manifest.
 fn finish(
-    root: &Dir,
-    state: &Dir,
+    (root, state): (&Dir, &Dir),
     (journal, loaded): (Option<Journal>, &Loaded),
-) -> Result<Vec<Warning>, DiskError> {
+    gate: &mut dyn Gate,
+) -> Result<Vec<Warning>, Error> {
+    let disk = |source| Error::Disk { source };
     // It was durable before it got its name, so it was damaged later: how far its run came is
     // unknown, and nothing that the manifest says can be believed.
     let Some(Journal { header, patches, groups }) = journal else {
-        store::forget(state)?;
-        state.remove_tree(store::JOURNAL)?;
+        store::forget(state).map_err(disk)?;
+        state.remove_tree(store::JOURNAL).map_err(disk)?;
         return Ok(vec![corrupt()]);
     };
     let last = loaded.header();
     if last.is_some_and(|last| header.generation <= last.generation) {
-        state.remove_tree(store::JOURNAL)?;
+        state.remove_tree(store::JOURNAL).map_err(disk)?;
         return Ok(Vec::new());
     }
+    gate.prepare(journal::halves(&groups));
+    gate.open().map_err(|source| Error::Gate { source })?;
     let mut stepper = Stepper::new(root);
-    for group in &groups {
+    for (index, group) in groups.iter().enumerate() {
+        if index > 0 {
+            gate.renew();
+        }
         stepper.take(group);
     }
-    let failed = stepper.finish()?;
+    let failed = stepper.finish().map_err(disk)?;
     if !failed.is_empty() {
         let amended = Amended { header: &header, patches: &patches, failed: &failed };
-        amended.write(state, last.map_or("", |last| last.commit.as_str()))?;
+        let last_commit = last.map_or("", |last| last.commit.as_str());
+        amended.write(state, last_commit).map_err(disk)?;
     }
-    apply::commit(root, state, header.generation)?;
+    apply::commit(root, state, header.generation).map_err(disk)?;
     let message = "a run that had ended early was finished, but this path could not be changed";
     let unfinished =
         |error: &DiskError| Warning::new(Code::Recovered, error.path().clone(), message);

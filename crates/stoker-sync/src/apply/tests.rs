@@ -3,6 +3,7 @@
 use rustix::io::Errno;
 
 use crate::disk::fault::{self, Fault};
+use crate::report::Halves;
 use crate::request::Look;
 use crate::source::Kind;
 use crate::testing::{Commit, Files, Live, Scratch, Snapshot, request, sync, unlimited};
@@ -190,4 +191,48 @@ fn a_step_that_fails_leaves_old_or_new_and_the_next_run_converges() {
             assert_eq!(scratch.files("data"), new_files, "{when}");
         }
     }
+}
+
+/// A gate that says no, or yes, and remembers what it was asked for.
+struct Asked(Result<(), &'static str>, Vec<Halves>);
+
+impl crate::Gate for Asked {
+    fn prepare(&mut self, changed: Halves) {
+        self.1.push(changed);
+    }
+
+    fn open(&mut self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        self.0.map_err(Into::into)
+    }
+}
+
+// G1: what a killed run left is finished by the gateway's leave only.
+#[test]
+fn the_gate_is_asked_before_a_killed_run_is_finished_and_only_then() {
+    let (old_commit, new_commit) = commits();
+    let run = |scratch: &Scratch| sync(scratch, &new_commit, &wanted(&new_commit)).map(drop);
+    let scratch = prepared(Some(&old_commit));
+    let (_, steps) = fault::under(None, || run(&scratch));
+    let journal = steps.iter().position(|step| step.kind == "rename").unwrap();
+    let scratch = prepared(Some(&old_commit));
+    drop(fault::under(Some(Fault::Crash { at: journal + 3 }), || run(&scratch)));
+    let left = scratch.snapshot("data");
+    let cancel = Cancel::default();
+    let open = |gate: &mut Asked| Engine::open_through(&scratch.options(), gate, &cancel).map(drop);
+    let mut shut = Asked(Err("401"), Vec::new());
+    let refused = open(&mut shut).unwrap_err();
+    assert!(
+        matches!(refused, crate::OpenError::Recover { source: crate::recover::Error::Gate { .. } }),
+        "{refused:?}"
+    );
+    assert_eq!(scratch.snapshot("data"), left);
+    assert!(crate::View::is_unfinished(&scratch.options().data).unwrap());
+    let mut gate = Asked(Ok(()), Vec::new());
+    open(&mut gate).unwrap();
+    assert_eq!((gate.1.len(), gate.1[0].projects), (1, true), "{:?}", gate.1);
+    assert_eq!(scratch.snapshot("data"), expected(&new_commit));
+    assert!(!crate::View::is_unfinished(&scratch.options().data).unwrap());
+    let mut idle = Asked(Err("not to be asked"), Vec::new());
+    open(&mut idle).unwrap();
+    assert_eq!(idle.1, []);
 }

@@ -64,3 +64,29 @@ fn waiting_ends_when_the_run_is_cancelled() {
     let refused = Engine::open(&options, &cancel).unwrap_err();
     assert!(matches!(refused, OpenError::Lock { source: Error::Cancelled(_) }), "{refused:?}");
 }
+
+#[test]
+fn a_holder_that_has_not_signed_is_known_to_the_kernel() {
+    let scratch = Scratch::new();
+    let _engine = scratch.engine();
+    assert_eq!(scratch.read("data/.stoker/lock"), "", "it has nothing to write");
+    let refused = Engine::open(&scratch.options(), &Cancel::default()).unwrap_err();
+    let OpenError::Lock { source: Error::Held { holder, .. } } = refused else {
+        panic!("{refused:?}")
+    };
+    assert!(holder.to_string().contains(&format!("pid {}", std::process::id())), "{holder}");
+}
+
+#[test]
+fn the_holder_is_found_among_the_locks_of_a_machine() {
+    let locks = "1: POSIX  ADVISORY  WRITE 10 00:1d:815 0 EOF\n\
+                 2: FLOCK  ADVISORY  WRITE 11 00:1d:815 0 EOF\n\
+                 2: -> FLOCK  ADVISORY  WRITE 12 00:1d:815 0 EOF\n\
+                 3: FLOCK  ADVISORY  WRITE 0 00:1d:816 0 EOF\n\
+                 4: FLOCK  ADVISORY  WRITE 13 00:1d:817 0 EOF\n\
+                 5: FLOCK  ADVISORY  WRITE 14 00:2d:817 0 EOF\n";
+    assert_eq!(pid_in(locks, 815), Some(11));
+    for unknown in [816, 817, 818] {
+        assert_eq!(pid_in(locks, unknown), None);
+    }
+}
