@@ -95,6 +95,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let code = result.unwrap_or_else(|failure| {
+        let failure = context.interruption.judge(failure);
         context.console.failure(&failure);
         match failure.blame {
             Blame::Usage => ExitCode::from(2),

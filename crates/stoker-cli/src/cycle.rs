@@ -1,35 +1,34 @@
-//! One run from a source to a gateway: plan, write, apply, scan. It reads like the list of steps.
+//! One run from a source to a gateway: recover, plan, write, apply, scan. It reads like the list of
+//! steps.
 
 mod cause;
+mod lap;
 mod outcome;
+mod recovery;
 mod source;
+mod talk;
 
-use std::collections::BTreeSet;
-use std::path::Path;
-use std::time::Instant;
-
-use stoker_api::gatewaysync::DesignerSessionPolicy;
-use stoker_ignition::{Approach, Gateway, Policy, Run, Scan, ScanOutcome, Verification};
 use stoker_sync::request::{Deletion, Look};
 use stoker_sync::source::Source;
-use stoker_sync::{Cancel, Engine, OpenGate, Plan, Report, Request, View, plan, report};
+use stoker_sync::{Cancel, Engine, Plan, Report, Request, View, plan};
 
 pub(crate) use cause::git;
 pub(crate) use outcome::{Name, Outcome, Planned, Status, Warned};
-pub(crate) use source::CommitOnDemand;
+pub(crate) use source::{CommitOnDemand, Supply};
 
 use crate::failure::Failure;
-use crate::gate::{self, ScanLock};
 use crate::job::Target;
 use crate::progress::Progress;
-use outcome::Scans;
+use crate::signal::Interruption;
+use lap::Lap;
+use talk::Talk;
 
 /// What is to be brought to the data directory.
 pub(crate) struct Subject<'a> {
     /// The commit, or a label for a working directory.
     pub(crate) commit: String,
     /// Its content.
-    pub(crate) source: &'a mut dyn Source,
+    pub(crate) source: &'a mut dyn Supply,
 }
 
 /// What a run goes by, besides its subject.
@@ -40,26 +39,66 @@ pub(crate) struct Setting<'a> {
     pub(crate) progress: &'a Progress,
 }
 
+/// What is done in a run, in two parts: what needs no commit, and what is done with it.
+#[derive(Clone, Copy)]
+pub(crate) struct Step {
+    pub(crate) first: fn(Setting<'_>, &mut Outcome) -> Result<(), Failure>,
+    pub(crate) then: fn(&mut Subject<'_>, Setting<'_>, &mut Outcome) -> Result<(), Failure>,
+}
+
 /// Looks, and changes nothing.
-pub(crate) fn plan(
+pub(crate) const PLAN: Step = Step {
+    first: |setting, outcome| {
+        recovery::warn(setting, outcome);
+        Ok(())
+    },
+    then: plan,
+};
+
+/// Brings the data directory to the state of a subject, and tells the gateway.
+pub(crate) const SYNC: Step = Step { first: recovery::recover, then: sync };
+
+/// Takes the end of a run into its outcome.
+pub(crate) fn conclude(
+    result: Result<(), Failure>,
+    (target, interruption): (&Target, &Interruption),
+    outcome: &mut Outcome,
+) {
+    let result = result.map_err(|failure| interruption.judge(failure));
+    if result.is_err() {
+        outcome.find(&target.data.data);
+    }
+    outcome.conclude(result);
+}
+
+fn plan(
     subject: &mut Subject<'_>,
     setting: Setting<'_>,
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
+    let lap = Lap::begin(subject, outcome);
+    let planned = show(subject, setting, outcome);
+    outcome.durations.plan = lap.end(subject, outcome);
+    planned.map(|plan| outcome.planned(&plan, Status::Planned))
+}
+
+fn show(
+    subject: &mut Subject<'_>,
+    setting: Setting<'_>,
+    outcome: &mut Outcome,
+) -> Result<Plan, Failure> {
     let mut request = setting.target.request(&subject.commit)?;
     let mut view = View::open(&setting.target.data.data)
         .map_err(|error| cause::open(&error, setting.target))?;
     outcome.found(&view);
     look_briefly(&view, &mut request);
     setting.progress.phase("comparing".to_owned());
-    let plan = preview(
+    preview(
         |source, request| view.plan(source, request, setting.cancel),
         subject,
         (request, setting),
         outcome,
-    )?;
-    outcome.planned(&plan, Status::Planned);
-    Ok(())
+    )
 }
 
 /// A plan that is only shown: a deletion that would stop a sync is shown, too, and told.
@@ -90,190 +129,112 @@ fn look_briefly(view: &View, request: &mut Request) {
     }
 }
 
-/// Brings the data directory to the state of the subject, and tells the gateway.
-pub(crate) fn sync(
+fn sync(
     subject: &mut Subject<'_>,
     setting: Setting<'_>,
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
-    let Setting { target, cancel, progress } = setting;
-    if target.profile.paused {
-        outcome.warn("Paused", "the profile is paused: nothing was done");
+    let profile = &setting.target.profile;
+    if profile.paused {
+        pause(setting, outcome);
         return Ok(());
     }
+    let lap = Lap::begin(subject, outcome);
+    let looked = look(subject, setting, outcome);
+    outcome.durations.plan = lap.end(subject, outcome);
+    let (mut engine, plan) = looked?;
+    if profile.dry_run {
+        outcome.planned(&plan, Status::DryRun);
+        return Ok(());
+    }
+    let (drift, is_owed) = (plan.drift.clone(), engine.view().owed().projects);
+    let landed = land((&mut engine, plan), subject, setting, outcome);
+    outcome.drifted(&drift, profile.drift_policy, landed.is_ok());
+    let (talk, report) = landed?;
+    // Which projects an earlier run had touched is not known any more: then all of ours count.
+    let names = if is_owed { engine.view().projects() } else { report.projects };
+    talk.scan(&mut engine, (&names, setting), outcome)
+}
+
+/// Nothing is done, so what was live stays live.
+fn pause(setting: Setting<'_>, outcome: &mut Outcome) {
+    outcome.warn("Paused", "the profile is paused: nothing was done");
+    outcome.find(&setting.target.data.data);
+    outcome.commit.clone_from(&outcome.previous_commit);
+    outcome.is_paused = true;
+}
+
+/// Opens the data directory and plans.
+fn look(
+    subject: &mut Subject<'_>,
+    setting: Setting<'_>,
+    outcome: &mut Outcome,
+) -> Result<(Engine, Plan), Failure> {
+    let Setting { target, cancel, progress } = setting;
     let mut request = target.request(&subject.commit)?;
     progress.phase("opening the data directory".to_owned());
-    let mut engine =
-        Engine::open(&target.data, cancel).map_err(|error| cause::open(&error, setting.target))?;
+    let opened = recovery::open(&target.data, setting, outcome);
+    let mut engine = opened.map_err(|error| cause::open(&error, target))?;
     outcome.found(engine.view());
     look_briefly(engine.view(), &mut request);
     progress.phase("comparing".to_owned());
-    if target.profile.dry_run {
-        let plan = preview(
+    let is_news = engine.view().commit() != Some(&subject.commit);
+    if is_news && !target.profile.dry_run {
+        // What is fetched now may take long, and others wait for us meanwhile. A name that can't be
+        // written is no reason to fail.
+        drop(engine.sign());
+    }
+    let plan = if target.profile.dry_run {
+        preview(
             |source, request| engine.plan(source, request, cancel),
             subject,
             (request, setting),
             outcome,
-        )?;
-        outcome.planned(&plan, Status::DryRun);
-        return Ok(());
+        )?
+    } else {
+        let plan = engine.plan(subject.source, &request, cancel);
+        plan.map_err(|error| cause::plan(&error, target))?
+    };
+    Ok((engine, plan))
+}
+
+/// Writes the files and puts them in place, as the gateway allows.
+fn land(
+    (engine, plan): (&mut Engine, Plan),
+    subject: &mut Subject<'_>,
+    setting: Setting<'_>,
+    outcome: &mut Outcome,
+) -> Result<(Talk, Report), Failure> {
+    let mut talk = Talk::Silent;
+    if !(plan.changes.is_empty() && engine.view().owed().is_none()) {
+        // Waiting for a gateway may take long. Whoever waits for us is to see for whom, and nobody
+        // is to wait for our store.
+        drop(engine.sign());
+        subject.source.rest();
+        let run = talk::run_of(engine.view());
+        talk = Talk::begin(run, setting, outcome).map_err(|error| cause::gateway(&error))?;
     }
-    let plan = engine.plan(subject.source, &request, cancel);
-    let plan = plan.map_err(|error| cause::plan(&error, target))?;
-    outcome.drifted(&plan, target.profile.drift_policy);
-    let mut talk = Talk::begin(&engine, &plan, setting, outcome)?;
+    let lap = Lap::begin(subject, outcome);
+    let applied = apply((engine, plan), &mut talk, (subject, setting));
+    talk.note_gate(outcome);
+    outcome.durations.apply = lap.end(subject, outcome);
+    // What changed is owed a scan from here on, however the run goes on.
+    outcome.scans = outcome.scans.owing(engine.view().owed());
+    let report = applied?;
+    outcome.applied(&report);
+    Ok((talk, report))
+}
+
+fn apply(
+    (engine, plan): (&mut Engine, Plan),
+    talk: &mut Talk,
+    (subject, setting): (&mut Subject<'_>, Setting<'_>),
+) -> Result<Report, Failure> {
+    let Setting { target, cancel, progress } = setting;
     progress.phase(format!("writing {} files", plan.changes.len()));
     let written = engine.write(plan, subject.source, cancel);
     let written = written.map_err(|error| cause::write(&error, target))?;
+    subject.source.rest();
     progress.phase("applying".to_owned());
-    let applied = talk.apply(written, target, outcome);
-    // What changed is owed a scan from here on, however the run goes on.
-    outcome.scans = Scans::OWED.limited_to(engine.view().owed());
-    let report = applied?;
-    outcome.applied(&report);
-    talk.scan(&mut engine, (&report, setting), outcome)
-}
-
-/// What there is to say to the gateway in this run.
-enum Talk {
-    /// Nothing: there is none, or nothing changed and nothing is owed.
-    Silent,
-    /// The files land; the gateway is told nothing now.
-    Land(Scans, Option<Failure>),
-    /// Lock, scan, verify.
-    Full(Box<Gateway>, Policy),
-}
-
-impl Talk {
-    /// Before anything is written: is there a gateway, is it ready, does it take our key, is nobody
-    /// editing on it?
-    fn begin(
-        engine: &Engine,
-        plan: &Plan,
-        setting: Setting<'_>,
-        outcome: &mut Outcome,
-    ) -> Result<Self, Failure> {
-        let Some(options) = &setting.target.gateway else { return Ok(Self::Silent) };
-        if plan.changes.is_empty() && engine.view().owed().is_none() {
-            return Ok(Self::Silent);
-        }
-        let started = Instant::now();
-        setting.progress.phase("asking the gateway".to_owned());
-        let mut options = options.clone();
-        let cancel = setting.cancel.clone();
-        options.cancel = stoker_ignition::Cancel::when(move || cancel.is_cancelled());
-        let gateway = Gateway::connect(options).map_err(|error| cause::gateway(&error))?;
-        let run = if engine.view().commit().is_none() { Run::First } else { Run::Later };
-        let approach = gateway.approach(run).map_err(|error| cause::gateway(&error))?;
-        let designers = policy(setting.target);
-        let talk = match approach {
-            Approach::Scan => {
-                let closed = gateway.wait_for_designers(designers);
-                closed.map_err(|error| cause::gateway(&error))?;
-                Self::Full(Box::new(gateway), designers)
-            }
-            Approach::Land { scan: Scan::Skipped, why } => {
-                outcome
-                    .warn("GatewayNotReady", &format!("{why}; the files land, it scans nothing"));
-                Self::Land(Scans::default(), None)
-            }
-            Approach::Land { why, .. } => Self::Land(Scans::OWED, Some(cause::gateway(&why))),
-        };
-        outcome.durations.gateway += started.elapsed();
-        Ok(talk)
-    }
-
-    fn apply(
-        &self,
-        written: stoker_sync::Written<'_>,
-        target: &Target,
-        outcome: &mut Outcome,
-    ) -> Result<Report, Failure> {
-        let Self::Full(gateway, designers) = self else {
-            return written.apply(&mut OpenGate).map_err(|error| cause::apply(&error, target));
-        };
-        let halves = report::Halves::of(written.plan().changes.iter().map(|c| &c.path));
-        let mut lock = ScanLock::new(gateway, halves, *designers);
-        let report = written.apply(&mut lock).map_err(|error| cause::apply(&error, target))?;
-        if lock.is_missing {
-            outcome.warn("NoScanLock", "the gateway has no scan lock; went on without");
-        }
-        Ok(report)
-    }
-
-    /// After the files are in place: the halves that changed, and those that were owed before.
-    fn scan(
-        &mut self,
-        engine: &mut Engine,
-        (report, setting): (&Report, Setting<'_>),
-        outcome: &mut Outcome,
-    ) -> Result<(), Failure> {
-        let gateway = match self {
-            Self::Silent => return Ok(()),
-            Self::Land(scans, why) => {
-                let owed = engine.view().owed();
-                outcome.scans = scans.limited_to(owed);
-                if why.is_none() {
-                    let settled = engine.settle(owed);
-                    settled.map_err(|error| cause::settle(&error, setting.target))?;
-                }
-                return why.take().map_or(Ok(()), Err);
-            }
-            Self::Full(gateway, _) => gateway,
-        };
-        let started = Instant::now();
-        setting.progress.phase("waiting for the gateway's scan".to_owned());
-        let data = &setting.target.data.data;
-        let owed = engine.view().owed();
-        let scanned = gateway.scan(gate::halves(owed));
-        outcome.scans = Scans::of(&scanned);
-        let done = report::Halves {
-            projects: owed.projects && scanned.projects == Scan::Done,
-            config: owed.config && scanned.config == Scan::Done,
-        };
-        let settled = engine.settle(done);
-        settled.map_err(|error| cause::settle(&error, setting.target))?;
-        let loaded = verify(gateway, &present(report, data), &scanned, outcome);
-        outcome.durations.gateway += started.elapsed();
-        match scanned.errors.into_iter().next() {
-            Some((_, error)) => Err(cause::gateway(&error)),
-            None => loaded,
-        }
-    }
-}
-
-fn policy(target: &Target) -> Policy {
-    match target.profile.designer_session_policy {
-        DesignerSessionPolicy::Proceed => Policy::Proceed,
-        DesignerSessionPolicy::Fail => Policy::Fail,
-        DesignerSessionPolicy::Wait => {
-            Policy::Wait(target.profile.designer_session_timeout.as_duration())
-        }
-    }
-}
-
-/// The projects that changed and are still there: one that was deleted is not to be loaded.
-fn present(report: &Report, data: &Path) -> BTreeSet<String> {
-    let exists = |name: &&String| data.join("projects").join(name).join("project.json").is_file();
-    report.projects.iter().filter(exists).cloned().collect()
-}
-
-/// Whether the gateway has loaded what it should.
-fn verify(
-    gateway: &Gateway,
-    expected: &BTreeSet<String>,
-    scanned: &ScanOutcome,
-    outcome: &mut Outcome,
-) -> Result<(), Failure> {
-    if scanned.projects != Scan::Done || expected.is_empty() {
-        return Ok(());
-    }
-    match gateway.verify(expected) {
-        Verification::Loaded => Ok(()),
-        Verification::Missing(names) => Err(cause::not_loaded(&names)),
-        Verification::NotVerified(error) => {
-            outcome.warn("NotVerified", &format!("can't tell what the gateway loaded: {error}"));
-            Ok(())
-        }
-    }
+    written.apply(talk).map_err(|error| cause::apply(&error, target))
 }

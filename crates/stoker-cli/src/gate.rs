@@ -2,24 +2,36 @@
 //! two directories, and let go by the scan that follows.
 
 use std::error::Error;
+use std::time::{Duration, Instant};
 
 use stoker_ignition::{Gateway, Half, Halves, Held, Lock, Policy};
 use stoker_sync::{Gate, report};
 
 /// Asks the gateway before live files change.
-pub(crate) struct ScanLock<'a> {
-    gateway: &'a Gateway,
-    halves: Halves,
+pub(crate) struct ScanLock {
+    pub(crate) gateway: Gateway,
     designers: Policy,
+    /// The halves in which files change, once that is known.
+    pub(crate) changed: report::Halves,
     held: Option<Held>,
     /// Whether the gateway has no lock to offer.
     pub(crate) is_missing: bool,
+    /// How long the gateway kept us waiting.
+    pub(crate) waited: Duration,
 }
 
-impl<'a> ScanLock<'a> {
-    /// A lock for these halves, not taken yet.
-    pub(crate) fn new(gateway: &'a Gateway, changed: report::Halves, designers: Policy) -> Self {
-        Self { gateway, halves: halves(changed), designers, held: None, is_missing: false }
+impl ScanLock {
+    /// A lock, not taken yet.
+    pub(crate) fn new(gateway: Gateway, designers: Policy) -> Self {
+        let (changed, waited) = (report::Halves::default(), Duration::ZERO);
+        Self { gateway, designers, changed, held: None, is_missing: false, waited }
+    }
+
+    fn take(&mut self) -> Result<(), stoker_ignition::Error> {
+        let lock = self.gateway.lock(halves(self.changed))?;
+        self.keep(&lock);
+        // A session may have been opened since the first look.
+        self.gateway.check_designers(self.designers)
     }
 
     fn keep(&mut self, lock: &Lock) {
@@ -38,19 +50,25 @@ pub(crate) fn halves(changed: report::Halves) -> Halves {
     meant.fold(Halves::NONE, |halves, (half, _)| halves.with(half))
 }
 
-impl Gate for ScanLock<'_> {
+impl Gate for ScanLock {
+    fn prepare(&mut self, changed: report::Halves) {
+        self.changed = changed;
+    }
+
     fn open(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let lock = self.gateway.lock(self.halves)?;
-        self.keep(&lock);
-        // A session may have been opened since the first look.
-        Ok(self.gateway.check_designers(self.designers)?)
+        let started = Instant::now();
+        let taken = self.take();
+        self.waited += started.elapsed();
+        Ok(taken?)
     }
 
     fn renew(&mut self) {
         let Some(held) = self.held.filter(|held| held.is_short()) else { return };
+        let started = Instant::now();
         // Without it the renames go on all the same: there is no way back by now.
         if let Ok(lock) = self.gateway.renew(held) {
             self.keep(&lock);
         }
+        self.waited += started.elapsed();
     }
 }

@@ -111,16 +111,19 @@ fn once(target: &Target, source: &mut WorkDir, context: &Context) -> Outcome {
     let started = Instant::now();
     let mut outcome = Outcome::begin(None);
     let cancel = &context.interruption.cancel;
-    let result = source.scan().map_err(|error| Failure::world("WorkingDirectory", &error));
-    let result = result.and_then(|root| {
-        outcome.commit = Some(root.to_string());
-        let mut subject = Subject { commit: root.to_string(), source };
-        let setting = Setting { target, cancel, progress: &Progress::silent() };
-        cycle::sync(&mut subject, setting, &mut outcome)
-    });
-    outcome.conclude(result);
+    let setting = Setting { target, cancel, progress: &Progress::silent() };
+    let result = take(source, setting, &mut outcome);
+    cycle::conclude(result, (target, &context.interruption), &mut outcome);
     outcome.durations.total = started.elapsed();
     outcome
+}
+
+fn take(source: &mut WorkDir, setting: Setting<'_>, outcome: &mut Outcome) -> Result<(), Failure> {
+    (cycle::SYNC.first)(setting, outcome)?;
+    let root = source.scan().map_err(|error| Failure::world("WorkingDirectory", &error))?;
+    outcome.commit = Some(root.to_string());
+    let mut subject = Subject { commit: root.to_string(), source };
+    (cycle::SYNC.then)(&mut subject, setting, outcome)
 }
 
 fn watch(directory: &Path, trigger: &Trigger) -> Result<notify::RecommendedWatcher, Failure> {

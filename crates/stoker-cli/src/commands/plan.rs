@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 /// Shows it.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let job = arguments.sync.job()?;
-    let mut outcome = sync::once(&job, cycle::plan, context);
+    let mut outcome = sync::once(&job, cycle::PLAN, context);
     if context.console.format != Format::Table {
         // Those who read a plan find its list, whatever went wrong.
         outcome.changes.get_or_insert_default();

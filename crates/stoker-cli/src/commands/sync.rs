@@ -8,7 +8,7 @@ use stoker_git::resolve::{Resolver, resolve};
 
 use crate::arguments::{GatewayArguments, RepositoryArguments, TargetArguments};
 use crate::cli::Context;
-use crate::cycle::{self, CommitOnDemand, Outcome, Setting, Status, Subject};
+use crate::cycle::{self, CommitOnDemand, Outcome, Setting, Status, Step, Subject, Supply as _};
 use crate::failure::Failure;
 use crate::job::Job;
 use crate::progress::Progress;
@@ -35,13 +35,10 @@ pub(crate) struct Arguments {
     pub(crate) gateway: GatewayArguments,
 }
 
-/// What is done with the commit once it is known.
-pub(crate) type Step = fn(&mut Subject<'_>, Setting<'_>, &mut Outcome) -> Result<(), Failure>;
-
 /// Syncs once.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let job = arguments.job()?;
-    let outcome = once(&job, cycle::sync, context);
+    let outcome = once(&job, cycle::SYNC, context);
     context.console.outcome(&outcome);
     Ok(exit(&outcome))
 }
@@ -53,7 +50,7 @@ impl Arguments {
     }
 }
 
-/// Resolves the ref and takes one step with its commit.
+/// Takes the first part of a step, resolves the ref, and takes the other part with its commit.
 pub(crate) fn once(job: &Job, step: Step, context: &Context) -> Outcome {
     let started = Instant::now();
     let name = job.origin.wanted.name();
@@ -62,7 +59,7 @@ pub(crate) fn once(job: &Job, step: Step, context: &Context) -> Outcome {
         if context.console.is_for_people() { Progress::on_terminal() } else { Progress::silent() };
     let result = take(job, (step, context), &progress, &mut outcome);
     progress.clear();
-    outcome.conclude(result);
+    cycle::conclude(result, (&job.target, &context.interruption), &mut outcome);
     outcome.durations.total = started.elapsed();
     outcome
 }
@@ -79,6 +76,8 @@ fn take(
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
     let (origin, cancel) = (&job.origin, &context.interruption.cancel);
+    let setting = Setting { target: &job.target, cancel, progress };
+    (step.first)(setting, outcome)?;
     let started = Instant::now();
     progress.phase(format!("asking {} for {}", origin.access.remote(), origin.wanted.name()));
     let question = Resolver {
@@ -99,10 +98,10 @@ fn take(
         };
         outcome.warn(code, &warning.to_string());
     }
-    let mut source = CommitOnDemand::new(origin, &commit, cancel);
+    let patience = job.target.data.lock_timeout;
+    let mut source = CommitOnDemand::new((origin, &commit), patience, cancel);
     let mut subject = Subject { commit: commit.to_string(), source: &mut source };
-    let setting = Setting { target: &job.target, cancel, progress };
-    let result = step(&mut subject, setting, outcome);
-    outcome.durations.fetch = source.spent;
+    let result = (step.then)(&mut subject, setting, outcome);
+    outcome.durations.fetch = source.spent();
     result
 }

@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
     let mut memory = Memory { drift_checked: None, failures: 0, told: None };
     loop {
         job.target.look = memory.look(wanted);
-        let outcome = sync::once(&job, cycle::sync, context);
+        let outcome = sync::once(&job, cycle::SYNC, context);
         memory.take(&outcome, &job, context);
         let pause = memory.pause(arguments.interval);
         match trigger.wait(pause, &context.interruption.cancel) {

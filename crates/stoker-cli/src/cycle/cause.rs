@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 
 use stoker_api::chain::Chain;
 use stoker_sync::path::Quoted;
-use stoker_sync::{DiskError, OpenError, apply, compose, lock, plan, source, write};
+use stoker_sync::{DiskError, OpenError, apply, compose, lock, plan, recover, source, write};
 
 use crate::failure::{Blame, Failure};
 use crate::job::Target;
@@ -17,6 +17,13 @@ pub(super) fn open(error: &OpenError, target: &Target) -> Failure {
         OpenError::Lock { source: lock::Error::Held { .. } } => Failure::world("Locked", error)
             .hint("wait for the other run, or give it longer with --lock-timeout 5m"),
         OpenError::Lock { source: lock::Error::Cancelled(_) } => cancelled(error),
+        OpenError::Recover { source: recover::Error::Gate { source } } => {
+            match source.downcast_ref::<stoker_ignition::Error>() {
+                Some(refusal) => gateway(refusal),
+                None => on_disk("DataDirectoryUnusable", error, target)
+                    .hint(format!("look at it: ls -ld {data}")),
+            }
+        }
         OpenError::Disk { source } if source.kind() == ErrorKind::NotFound => {
             let message = format!("the data directory {data} does not exist");
             let failure = Failure::world("DataDirectoryMissing", error);

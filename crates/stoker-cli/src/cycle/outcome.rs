@@ -3,10 +3,12 @@
 mod name;
 mod time;
 
+use std::path::Path;
+
 use serde::{Serialize, Serializer};
 use stoker_api::gatewaysync::DriftPolicy;
 use stoker_ignition::{Scan, ScanOutcome};
-use stoker_sync::plan::{Action, Change, DriftKind};
+use stoker_sync::plan::{Action, Change, DriftKind, Drifted};
 use stoker_sync::report::{Halves, Listed};
 use stoker_sync::{Plan, Report, View};
 
@@ -47,6 +49,12 @@ pub(crate) struct Outcome {
     pub(crate) error: Option<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) changes: Option<Vec<Planned>>,
+    /// Whether nothing was done because the profile says so.
+    #[serde(skip)]
+    pub(crate) is_paused: bool,
+    /// Whether what the last run left was looked at.
+    #[serde(skip)]
+    has_looked: bool,
 }
 
 /// How a run ended.
@@ -102,6 +110,19 @@ impl Scans {
         Self { projects: scanned.projects, config: scanned.config }
     }
 
+    /// Owed for these halves; for the others what was done before in the same run.
+    pub(super) fn owing(self, owed: Halves) -> Self {
+        let scan = |before, is_owed| match (is_owed, before) {
+            (true, _) => Scan::Owed,
+            (false, Scan::Done) => Scan::Done,
+            (false, _) => Scan::Skipped,
+        };
+        Self {
+            projects: scan(self.projects, owed.projects),
+            config: scan(self.config, owed.config),
+        }
+    }
+
     /// The same for the halves that it is about, skipped for the others.
     pub(super) fn limited_to(self, halves: Halves) -> Self {
         let keep = |scan, is_meant| if is_meant { scan } else { Scan::Skipped };
@@ -127,7 +148,23 @@ impl Outcome {
     /// Takes what the last run left: its commit, and the scans that are still owed.
     pub(crate) fn found(&mut self, view: &View) {
         self.previous_commit = view.commit().map(str::to_owned);
-        self.scans = Scans::OWED.limited_to(view.owed());
+        self.scans = self.scans.owing(view.owed());
+        self.has_looked = true;
+    }
+
+    /// The same for a run that ended before it looked, as far as it can be seen.
+    pub(crate) fn find(&mut self, data: &Path) {
+        if self.has_looked {
+            return;
+        }
+        if let Ok(view) = View::open(data) {
+            self.found(&view);
+        }
+    }
+
+    /// Takes what opening the data directory brought to light.
+    pub(crate) fn noticed(&mut self, view: &View) {
+        self.take_warnings(view.notices());
     }
 
     /// Takes the end of a run.
@@ -151,7 +188,6 @@ impl Outcome {
         ];
         self.list(&added, &modified, &deleted);
         self.take_warnings(&plan.warnings);
-        self.durations.plan = plan.durations().plan;
         self.changes = Some(plan.changes.iter().map(Planned::from).collect());
     }
 
@@ -163,21 +199,20 @@ impl Outcome {
         self.bytes_written = report.bytes_written;
         self.projects.clone_from(&report.projects);
         self.take_warnings(&report.warnings);
-        self.durations.plan = report.durations.plan;
-        self.durations.apply = report.durations.write + report.durations.apply;
         let is_changed = self.files_added + self.files_modified + self.files_deleted > 0;
         let is_new = self.previous_commit != self.commit;
         self.status = if is_changed || is_new { Status::Synced } else { Status::Unchanged };
     }
 
     /// Names what someone else changed on the gateway.
-    pub(crate) fn drifted(&mut self, plan: &Plan, policy: DriftPolicy) {
+    pub(crate) fn drifted(&mut self, drift: &[Drifted], policy: DriftPolicy, has_landed: bool) {
         let done = match policy {
-            DriftPolicy::Repair => "repaired",
+            DriftPolicy::Repair if has_landed => "repaired",
+            DriftPolicy::Repair => "not repaired, because the run failed",
             DriftPolicy::Report => "left as it is",
         };
-        let most = plan.drift.len().min(MOST_LISTED);
-        for drifted in &plan.drift[..most] {
+        let most = drift.len().min(MOST_LISTED);
+        for drifted in &drift[..most] {
             let how = match drifted.kind {
                 DriftKind::Missing => "was removed on the gateway",
                 DriftKind::Modified => "was changed on the gateway",
@@ -186,8 +221,8 @@ impl Outcome {
             let (code, path) = ("Drift".to_owned(), Name::from(&drifted.path));
             self.warnings.push(Warned { code, path, message: format!("{how}: {done}") });
         }
-        if plan.drift.len() > most {
-            self.warn("Drift", &format!("… and {} more: {done}", plan.drift.len() - most));
+        if drift.len() > most {
+            self.warn("Drift", &format!("… and {} more: {done}", drift.len() - most));
         }
     }
 

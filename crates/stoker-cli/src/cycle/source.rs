@@ -7,27 +7,52 @@ use std::time::{Duration, Instant};
 use stoker_api::word::Commit;
 use stoker_git::{CommitSource, Store};
 use stoker_sync::source::{Entry, Error, ObjectId, Sink, Source};
-use stoker_sync::{Cancel, RelPath};
+use stoker_sync::{Cancel, RelPath, WorkDir};
 
 use crate::job::Origin;
 
-/// How long another process may have the store.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Where content comes from, as a run sees it.
+pub(crate) trait Supply: Source {
+    /// Lets others have what it keeps to itself, until it is asked again.
+    fn rest(&mut self) {}
+
+    /// How long fetching took so far.
+    fn spent(&self) -> Duration {
+        Duration::ZERO
+    }
+}
 
 /// A commit that is fetched when it is first looked into.
 pub(crate) struct CommitOnDemand<'a> {
     origin: &'a Origin,
     commit: &'a Commit,
     cancel: &'a Cancel,
+    /// The directories that will be asked for.
     expected: Vec<RelPath>,
+    /// How long another process may have the store.
+    patience: Duration,
     opened: Option<CommitSource>,
-    /// How long fetching took so far.
-    pub(crate) spent: Duration,
+    /// Others may have had the store since it was filled.
+    has_rested: bool,
+    spent: Duration,
 }
 
 impl<'a> CommitOnDemand<'a> {
-    pub(crate) fn new(origin: &'a Origin, commit: &'a Commit, cancel: &'a Cancel) -> Self {
-        Self { origin, commit, cancel, expected: Vec::new(), opened: None, spent: Duration::ZERO }
+    pub(crate) fn new(
+        (origin, commit): (&'a Origin, &'a Commit),
+        patience: Duration,
+        cancel: &'a Cancel,
+    ) -> Self {
+        Self {
+            origin,
+            commit,
+            cancel,
+            expected: Vec::new(),
+            patience,
+            opened: None,
+            has_rested: false,
+            spent: Duration::ZERO,
+        }
     }
 
     fn timed<T>(
@@ -43,7 +68,7 @@ impl<'a> CommitOnDemand<'a> {
     fn open(&mut self) -> Result<&mut CommitSource, Error> {
         if self.opened.is_none() {
             let Origin { store, access, .. } = self.origin;
-            let opened = Store::open(store, access.clone(), self.cancel, PATIENCE)
+            let opened = Store::open(store, access.clone(), self.cancel, self.patience)
                 .and_then(|store| store.commit(self.commit, &self.expected))
                 .map_err(|error| Error::Failed { source: Box::new(error) })?;
             self.opened = Some(opened);
@@ -70,6 +95,22 @@ impl Source for CommitOnDemand<'_> {
     }
 
     fn read(&mut self, blobs: &[ObjectId], sink: &mut Sink<'_>) -> Result<(), Error> {
+        if self.has_rested {
+            // Who had it meanwhile may have made it anew.
+            self.fetch(blobs)?;
+        }
         self.open()?.read(blobs, sink)
     }
 }
+
+impl Supply for CommitOnDemand<'_> {
+    fn rest(&mut self) {
+        self.has_rested |= self.opened.take().is_some();
+    }
+
+    fn spent(&self) -> Duration {
+        self.spent
+    }
+}
+
+impl Supply for WorkDir {}

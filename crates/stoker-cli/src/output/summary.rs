@@ -65,6 +65,12 @@ fn headline(outcome: &Outcome) -> String {
         Status::Planned => "planned",
     };
     let short = |commit: &String| commit.chars().take(7).collect::<String>();
+    if outcome.is_paused {
+        let live = outcome.commit.as_ref().map(short);
+        return live.map_or("paused: nothing was ever synced".to_owned(), |live| {
+            format!("paused: still at {live}")
+        });
+    }
     let commit = outcome.commit.as_ref().map(short).unwrap_or_default();
     let git_ref = outcome.git_ref.as_deref().unwrap_or("working directory");
     let previous = outcome.previous_commit.as_ref().map(short).filter(|old| *old != commit);

@@ -64,6 +64,28 @@ impl Update {
         nothing_is_left(world);
     }
 
+    /// Kills an update from `old` to `new` in the middle of its renames.
+    pub(crate) fn break_off(&self, world: &World, more: &[&str]) {
+        let words = |branch| {
+            let mut words = self.words(world, branch);
+            words.extend(more.iter().map(OsString::from));
+            words
+        };
+        world.stoker(words("old")).exits(0);
+        let is_rename = |point: &Point| point.call.starts_with("renameat");
+        let points = learn(world, words("new"), |line| line.contains("/data/"));
+        let renames: Vec<Point> = points.into_iter().filter(is_rename).collect();
+        world.stoker(words("old")).exits(0);
+        let run = strike(world, words("new"), &renames[renames.len() / 2], "signal=KILL");
+        assert_eq!(run.code, KILLED, "{run:#?}");
+        let live = world.live();
+        assert!(live != self.old && live != self.new, "it is no mixture");
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.repo.url()
+    }
+
     /// Each live file is whole, and of one of the two commits; what is in both is there.
     pub(crate) fn is_old_or_new(&self, world: &World, when: &str) {
         self.allows(&world.live(), when);

@@ -12,6 +12,7 @@ mod gateway;
 mod leak;
 mod owed;
 mod place;
+mod recovery;
 mod refusal;
 mod told;
 mod trace;

@@ -8,8 +8,8 @@ use clap::Parser;
 use super::plant::Plant;
 use crate::cli::Context;
 use crate::commands::sync;
-use crate::cycle::{self, Outcome, Status};
-use crate::failure::{Blame, Failure};
+use crate::cycle::{self, Outcome};
+use crate::failure::Failure;
 
 #[derive(Debug, Parser)]
 struct Line {
@@ -77,30 +77,23 @@ fn show(plant: &Plant, gateway: &str, context: &Context) -> Result<(), Failure> 
     context.console.say(&format!(
         "   $ stoker sync -f plant.yaml --gateway-name {gateway} --data {gateway} …"
     ));
-    let outcome = sync::once(&job(plant, gateway)?, cycle::sync, context);
-    context.console.outcome(&outcome);
-    end(outcome)
+    let outcome = sync::once(&job(plant, gateway)?, cycle::SYNC, context);
+    end(outcome, context)
 }
 
 fn plan(plant: &Plant, gateway: &str, context: &Context) -> Result<(), Failure> {
     context.console.say(&format!(
         "   $ stoker plan -f plant.yaml --gateway-name {gateway} --data {gateway} …"
     ));
-    let outcome = sync::once(&job(plant, gateway)?, cycle::plan, context);
-    context.console.outcome(&outcome);
-    end(outcome)
+    let outcome = sync::once(&job(plant, gateway)?, cycle::PLAN, context);
+    end(outcome, context)
 }
 
-fn end(outcome: Outcome) -> Result<(), Failure> {
-    match (outcome.status, outcome.error) {
-        (Status::Failed, Some(failure)) => Err(failure),
-        (Status::Failed, None) => Err(Failure {
-            reason: "DemoFailed".to_owned(),
-            message: "a scene failed".to_owned(),
-            hint: None,
-            blame: Blame::World,
-            git_ref: None,
-        }),
-        _ => Ok(()),
+/// A failure is told by whoever gets it.
+fn end(outcome: Outcome, context: &Context) -> Result<(), Failure> {
+    if let Some(failure) = outcome.error {
+        return Err(failure);
     }
+    context.console.outcome(&outcome);
+    Ok(())
 }
