@@ -1,11 +1,11 @@
 //! How a run goes about a gateway: with lock and scan, files only, or not at all.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::{Consequence, Error};
 use crate::gateway::Gateway;
 use crate::half::Half;
-use crate::health::Readiness;
+use crate::health::{A_MOMENT, Readiness};
 use crate::scan::Scan;
 
 /// Whether this data directory was ever synced.
@@ -37,6 +37,7 @@ impl Gateway {
     /// An error means that nothing may be written. Whether the key may *write* shows only when the lock is taken, which is
     /// still before the first rename.
     pub fn approach(&self, run: Run) -> Result<Approach, Error> {
+        let asked = Instant::now();
         let started = match (self.readiness(), run) {
             // What pings oddly may still serve the API: its answer to the key counts for more.
             (Readiness::Running | Readiness::Unknown(_), _) => Ok(()),
@@ -51,7 +52,8 @@ impl Gateway {
                 self.wait_until_running()
             }
         };
-        match started.and_then(|()| self.check_key()) {
+        let left = self.limits.gateway.saturating_sub(asked.elapsed()).max(A_MOMENT);
+        match started.and_then(|()| self.check_key_within(left)) {
             Ok(()) => Ok(Approach::Scan),
             Err(error) => match error.consequence() {
                 Consequence::WriteNothing => Err(error),
@@ -62,6 +64,10 @@ impl Gateway {
 
     /// Asks for something harmless that needs the key.
     pub fn check_key(&self) -> Result<(), Error> {
-        self.scan_status(Half::Projects, self.limits.call).map(drop)
+        self.check_key_within(self.limits.call)
+    }
+
+    fn check_key_within(&self, left: Duration) -> Result<(), Error> {
+        self.scan_status(Half::Projects, left).map(drop)
     }
 }

@@ -72,16 +72,16 @@ impl Client {
         self.wait(self.limits.call, &question)
     }
 
-    /// Posts JSON to a route that may take `extra` longer than others.
+    /// Posts JSON to a route that may take longer than others: this long.
     pub(crate) fn post_json(
         &self,
         path: &str,
         body: &Value,
-        extra: Duration,
+        within: Duration,
     ) -> Result<Answer, Error> {
         let question = self.question(Method::POST, path, Access::Key)?;
         let question = Question { body: Some(body.to_string()), ..question };
-        self.wait(self.limits.call + extra, &question)
+        self.wait(within, &question)
     }
 
     /// Waits without asking anything.

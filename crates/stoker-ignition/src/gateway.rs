@@ -27,7 +27,7 @@ pub struct Options {
 /// How long anything may take, and how large an answer may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// One call, from the first packet to the last byte of its answer.
+    /// One call, from the first packet to the last byte of its answer; never more than `gateway`.
     pub call: Duration,
     /// The connection alone; part of `call`.
     pub connect: Duration,
@@ -78,7 +78,11 @@ impl fmt::Debug for Gateway {
 
 impl Gateway {
     /// Prepares to talk to a gateway; contacts nobody.
-    pub fn connect(options: Options) -> Result<Self, Error> {
+    pub fn connect(mut options: Options) -> Result<Self, Error> {
+        let limits = &mut options.limits;
+        // Who gives a gateway two seconds does not mean ten for every question.
+        limits.call = limits.call.min(limits.gateway);
+        limits.connect = limits.connect.min(limits.call);
         let limits = options.limits;
         Ok(Self { client: Client::new(options)?, limits })
     }

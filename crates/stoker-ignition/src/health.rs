@@ -9,7 +9,7 @@ use crate::gateway::Gateway;
 use crate::scan::Pace;
 
 /// What the last look gets, though the time is over.
-const A_MOMENT: Duration = Duration::from_millis(500);
+pub(crate) const A_MOMENT: Duration = Duration::from_millis(500);
 
 /// Whether the gateway is in service.
 #[derive(Debug)]
@@ -40,10 +40,11 @@ impl Gateway {
     ///
     /// `gwinfo` has the last word where it has one: `StatusPing` of a gateway that was never commissioned may say anything.
     pub fn readiness(&self) -> Readiness {
-        self.readiness_within(self.limits.call)
+        self.readiness_within(self.limits.gateway)
     }
 
     fn readiness_within(&self, left: Duration) -> Readiness {
+        let started = Instant::now();
         let ping = match self.client.get("/StatusPing", Access::Anybody, left) {
             Ok(answer) => ping_word(answer),
             Err(error) => return Readiness::Unreachable(error),
@@ -51,6 +52,7 @@ impl Gateway {
         if let Err(Error::NeedsCommissioning { .. }) = ping {
             return Readiness::NeedsCommissioning;
         }
+        let left = left.saturating_sub(started.elapsed()).max(A_MOMENT);
         let info = self.client.get("/system/gwinfo", Access::Anybody, left).and_then(info_word);
         match (ping, info) {
             (_, Ok(Word::NeedsCommissioning) | Err(Error::NeedsCommissioning { .. }))

@@ -14,6 +14,9 @@ use crate::scan::Pace;
 /// How long the gateway itself waits for the lock before it answers 408.
 const ACQUIRE: Duration = Duration::from_secs(5);
 
+/// How much later than the last moment an answer may come.
+const SLACK: Duration = Duration::from_secs(1);
+
 /// What became of the wish for a lock.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
@@ -114,7 +117,9 @@ impl Gateway {
             "holdTimeout": self.limits.hold.as_secs().max(1),
         });
         let path = format!("/data/api/v1/scan-lock/{half}");
-        let answer = self.client.post_json(&path, &body, acquire)?;
+        // The gateway takes its whole time before it says no, and that no is to be heard.
+        let within = (self.limits.call + acquire).min(left + SLACK);
+        let answer = self.client.post_json(&path, &body, within)?;
         let waited = started.elapsed();
         match answer.status {
             404 => return Ok(Grant::NotOffered),

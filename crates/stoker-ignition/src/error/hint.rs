@@ -26,7 +26,7 @@ impl Error {
                 "check the gateway's host name and the network between here and there"
             }
             Reason::TimedOut => {
-                "look at the gateway's load and its wrapper.log; give it more time with --gateway-timeout"
+                "look at the gateway's load and its wrapper.log; one question gets 10 s, or --gateway-timeout where that is less"
             }
             Reason::ConnectionLost => {
                 "look at the gateway's wrapper.log for why the connection was closed, and check whether the port expects https://"
