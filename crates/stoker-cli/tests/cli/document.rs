@@ -219,3 +219,22 @@ fn a_paused_gateway_sync_changes_nothing_and_says_so() {
     assert_eq!(run.json()["warnings"][0]["code"], "Paused");
     assert_eq!(world.live().iter().count(), 0);
 }
+
+#[test]
+fn a_pause_leaves_what_is_live_and_says_so() {
+    let (world, repo) = (World::new(), plant());
+    let paused = format!("  paused: true\n{PROJECTS}");
+    let never = run(&world, &gateway_sync(&repo.url(), &paused), &[]).exits(0);
+    assert!(never.stdout.starts_with("paused: "), "{never:?}");
+    let live = repo.commit(Edit::put(Tree::new().file("note", "1"))).unwrap().to_string();
+    run(&world, &gateway_sync(&repo.url(), PROJECTS), &[]).exits(0);
+    repo.commit(Edit::put(Tree::new().file("projects/oven/new.json", "{}"))).unwrap();
+    let paused = gateway_sync(&repo.url(), &paused);
+    let result = run(&world, &paused, &["-o", "json"]).exits(0).json();
+    assert_eq!(result["status"], "unchanged", "{result:#}");
+    assert_eq!(result["commit"], live);
+    assert_eq!(result["previousCommit"], live);
+    let told = run(&world, &paused, &[]).exits(0).stdout;
+    assert!(told.starts_with(&format!("paused: still at {}\n", &live[..7])), "{told}");
+    assert_eq!(world.live(), plant_files());
+}

@@ -18,5 +18,6 @@ mod told;
 mod trace;
 mod usage;
 mod volume;
+mod waiting;
 mod wording;
 mod world;

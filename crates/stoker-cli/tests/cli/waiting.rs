@@ -1,0 +1,212 @@
+//! Runs that wait for each other, for a gateway, for git or for nobody: who is waited for, for how
+//! long, and what is said when it is over (promise A7).
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
+use stoker_testkit::gateway::{Fault, Gateway, Half, Options, State, Ugly};
+use stoker_testkit::git::{Edit, Repo, Tree};
+use stoker_testkit::process::Guarded;
+
+use crate::refusal::refused;
+use crate::world::{Run, World, eventually, plant};
+
+/// A world that is synced with its gateway, and a commit that is not there yet.
+struct Site {
+    world: World,
+    repo: Repo,
+    gateway: Gateway,
+}
+
+impl Site {
+    fn new() -> Self {
+        let (world, repo) = (World::new(), plant());
+        let gateway = Gateway::start(Options::over(world.data()).token("sync:right")).unwrap();
+        world.file("key", "sync:right\n");
+        let site = Self { world, repo, gateway };
+        site.sync(&[]).exits(0);
+        site.repo.commit(Edit::put(Tree::new().file("projects/oven/new.json", "{}"))).unwrap();
+        site
+    }
+
+    fn words(&self, more: &[&str]) -> Vec<std::ffi::OsString> {
+        let (url, key) = (self.gateway.url(), self.world.path("key"));
+        let own = ["-o", "json", "--gateway", &url, "--api-key-file", key.to_str().unwrap()];
+        self.world.sync_words(&self.repo.url(), &[&own[..], more].concat())
+    }
+
+    fn sync(&self, more: &[&str]) -> Run {
+        self.world.stoker(self.words(more))
+    }
+
+    /// A run that waits for its gateway to come up.
+    fn waiting(&self) -> Guarded {
+        self.gateway.set(State::Starting);
+        let calls = self.gateway.calls().len();
+        let child = self.world.start(self.words(&["--gateway-timeout", "1m"]));
+        eventually("it waits", || self.gateway.calls().len() > calls + 2);
+        child
+    }
+}
+
+/// Whether a process holds the lock of a data directory, or waits for it.
+fn has_lock_open(process: Pid) -> bool {
+    let files = format!("/proc/{}/fd", process.as_raw_nonzero());
+    let files = std::fs::read_dir(files).into_iter().flatten().flatten();
+    let mut targets = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+    targets.any(|target| target.ends_with("data/.stoker/lock"))
+}
+
+fn phases(result: &Value) -> u64 {
+    let names = ["resolve", "fetch", "plan", "apply", "gateway"];
+    names.iter().map(|name| result["durationsMs"][name].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn whoever_waits_is_told_for_whom_and_what_is_live() {
+    let site = Site::new();
+    let holder = site.waiting();
+    let run = site.world.sync(&site.repo.url(), &["-o", "json", "--lock-timeout", "1s"]);
+    let result = run.json();
+    refused(run, 1, "Locked", &["pid ", " on "]);
+    assert!(result["previousCommit"].is_string(), "{result:#}");
+    // One that is asked to end while it waits says the same.
+    let words = site.world.sync_words(&site.repo.url(), &["-o", "json", "--lock-timeout", "1m"]);
+    let waiting = site.world.start(words);
+    eventually("it waits", || {
+        let runs = crate::trace::processes(&site.world, "stoker");
+        runs.into_iter().filter(|run| has_lock_open(*run)).count() == 2
+    });
+    waiting.signal(Signal::INT).unwrap();
+    let run = Run::of(waiting.output().unwrap());
+    let result = run.json();
+    refused(run, 130, "Cancelled", &[]);
+    assert!(result["previousCommit"].is_string(), "{result:#}");
+    holder.signal(Signal::TERM).unwrap();
+    refused(Run::of(holder.output().unwrap()), 143, "Cancelled", &[]);
+}
+
+#[test]
+fn a_store_is_not_kept_while_a_gateway_is_waited_for() {
+    let site = Site::new();
+    let holder = site.waiting();
+    let other = site.world.path("other");
+    std::fs::create_dir(&other).unwrap();
+    let mut words = site.world.sync_words(&site.repo.url(), &["--lock-timeout", "2s", "-q"]);
+    let data = words.iter().position(|word| word == "--data").unwrap();
+    words[data + 1] = other.clone().into();
+    let asked = Instant::now();
+    site.world.stoker(words).exits(0);
+    assert!(asked.elapsed() < Duration::from_secs(2), "it took {:?}", asked.elapsed());
+    assert!(other.join("projects/oven/new.json").is_file());
+    site.gateway.set(State::Running);
+    let result = Run::of(holder.output().unwrap()).exits(0).json();
+    assert_eq!(result["scan"]["projects"], "done", "{result:#}");
+    assert!(site.world.live().get("projects/oven/new.json").is_some());
+}
+
+#[test]
+fn the_store_is_waited_for_as_long_as_the_user_says() {
+    let site = Site::new();
+    let store = site.world.path("store");
+    let store = store.to_str().unwrap();
+    std::fs::create_dir(store).unwrap();
+    let lock = std::fs::File::create(site.world.path("store/lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    std::fs::write(site.world.path("store/lock"), "pid 4711 on elsewhere\n").unwrap();
+    let more = ["-o", "json", "--store", store, "--lock-timeout", "1s"];
+    let asked = Instant::now();
+    let run = site.world.sync(&site.repo.url(), &more);
+    assert!(asked.elapsed() < Duration::from_secs(5), "it took {:?}", asked.elapsed());
+    refused(run, 1, "FetchFailed", &["pid 4711 on elsewhere"]);
+}
+
+#[test]
+fn a_run_that_is_asked_to_end_while_git_is_silent_was_cancelled() {
+    let world = World::new();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/plant.git", silent.local_addr().unwrap());
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let child = world.start(world.sync_words(&url, &["-o", "json"]));
+        let connection = silent.accept().unwrap();
+        child.signal(signal).unwrap();
+        refused(Run::of(child.output().unwrap()), code, "Cancelled", &[]);
+        drop(connection);
+    }
+}
+
+#[test]
+fn a_wait_for_the_scan_lock_is_time_of_the_gateway() {
+    let site = Site::new();
+    site.gateway.hold_lock(Half::Projects, Duration::from_mins(1));
+    let run = site.sync(&["--gateway-timeout", "2s"]);
+    let result = run.json();
+    refused(run, 1, "ScanLockHeld", &[]);
+    let (gateway, total) = (&result["durationsMs"]["gateway"], &result["durationsMs"]["total"]);
+    assert!(gateway.as_u64().unwrap() >= 1900, "{result:#}");
+    assert!(phases(&result) + 300 > total.as_u64().unwrap(), "{result:#}");
+}
+
+#[test]
+fn a_gateway_that_never_answers_costs_no_more_than_it_is_given() {
+    let site = Site::new();
+    site.gateway.fail(Fault::new(Ugly::Hang));
+    let asked = Instant::now();
+    let run = site.sync(&["--gateway-timeout", "2s"]);
+    assert!(asked.elapsed() < Duration::from_secs(5), "it took {:?}", asked.elapsed());
+    let result = run.json();
+    refused(run, 1, "GatewayTimedOut", &["2s"]);
+    assert_eq!(result["scan"]["projects"], "owed", "{result:#}");
+    let hint = result["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains("--gateway-timeout"), "{hint}");
+    assert!(site.world.live().get("projects/oven/new.json").is_some());
+}
+
+#[test]
+fn what_differs_is_repaired_only_if_it_was() {
+    let site = Site::new();
+    site.sync(&[]).exits(0);
+    let file = site.world.data().join("projects/line/project.json");
+    std::fs::write(&file, "{\"title\":\"changed\"}\n").unwrap();
+    let drift = |result: &Value| {
+        let warnings = result["warnings"].as_array().unwrap();
+        let drift = warnings.iter().find(|warning| warning["code"] == "Drift");
+        drift.unwrap()["message"].as_str().unwrap().to_owned()
+    };
+    site.gateway.fail(Fault::new(Ugly::Status(401)).on("/data/api/v1"));
+    let told = drift(&site.sync(&[]).exits(1).json());
+    assert!(told.contains("not repaired"), "{told}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\"title\":\"changed\"}\n");
+    site.gateway.heal();
+    let told = drift(&site.sync(&[]).exits(0).json());
+    assert!(told.ends_with(": repaired"), "{told}");
+}
+
+// A scan that was done is not yet a project that is loaded.
+#[test]
+fn a_project_that_is_not_loaded_is_told_until_it_is() {
+    let site = Site::new();
+    let none = "{\"items\":[],\"metadata\":{\"total\":0}}".to_owned();
+    let none = || Fault::new(Ugly::Body("application/json", none.clone()));
+    let names = "/data/api/v1/projects/names";
+    site.gateway.fail(none().on(names));
+    for _ in 0..2 {
+        let run = site.sync(&["--gateway-timeout", "1s"]);
+        assert_eq!(run.json()["scan"]["projects"], "owed");
+        refused(run, 1, "ProjectsNotLoaded", &["oven"]);
+    }
+    site.gateway.heal();
+    let result = site.sync(&[]).exits(0).json();
+    assert_eq!(result["scan"]["projects"], "done", "{result:#}");
+    assert_eq!(site.sync(&[]).exits(0).json()["scan"]["projects"], "skipped");
+    // A scan that was owed is followed by the same question, and for all that is ours.
+    site.repo.commit(Edit::put(Tree::new().file("projects/oven/other.json", "{}"))).unwrap();
+    site.gateway.set(State::Down);
+    site.sync(&["--gateway-timeout", "1s"]).exits(1);
+    site.gateway.set(State::Running);
+    site.gateway.fail(none().on(names));
+    let run = site.sync(&["--gateway-timeout", "1s"]);
+    refused(run, 1, "ProjectsNotLoaded", &["line, oven"]);
+}
