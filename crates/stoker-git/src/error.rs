@@ -173,11 +173,11 @@ impl Error {
             Self::NotACommit { remote, .. } => Some(format!(
                 "choose a branch, or a tag on a commit; list what is there: git ls-remote {remote}"
             )),
-            Self::Store { source, .. } => source.hint(),
+            Self::Store { source, .. } => Some(source.hint()),
             Self::ListRefs { source, remote }
             | Self::FetchHistory { source, remote }
             | Self::FetchCommit { source, remote, .. }
-            | Self::FetchFiles { source, remote, .. } => fault_hint(source, remote),
+            | Self::FetchFiles { source, remote, .. } => Some(fault_hint(source, remote)),
         }
     }
 }
@@ -216,8 +216,8 @@ fn resolve_hint(error: &refs::Error, remote: &SafeUrl) -> String {
     }
 }
 
-fn fault_hint(fault: &Fault, remote: &SafeUrl) -> Option<String> {
-    Some(match fault {
+fn fault_hint(fault: &Fault, remote: &SafeUrl) -> String {
+    match fault {
         Fault::Authentication { .. } | Fault::NotFound { .. } => {
             format!("check the URL and the credentials: git ls-remote {remote}")
         }
@@ -235,7 +235,11 @@ fn fault_hint(fault: &Fault, remote: &SafeUrl) -> Option<String> {
                 .to_owned()
         }
         Fault::Tls { .. } => "give the server's CA with --ca-file, or git.caSecretRef".to_owned(),
-        Fault::Unreachable { .. } | Fault::Server { .. } => {
+        Fault::Unreachable { .. }
+        | Fault::Server { .. }
+        | Fault::Damaged
+        | Fault::Store
+        | Fault::Other { .. } => {
             format!("try the same by hand: git ls-remote {remote}")
         }
         Fault::Redirected { to } => format!("if that is right, use the URL {to}"),
@@ -251,13 +255,10 @@ fn fault_hint(fault: &Fault, remote: &SafeUrl) -> Option<String> {
             "install libnss-wrapper, use https:// with a token, or run as a user that exists".to_owned()
         }
         Fault::DiskFull => "see what is free: df -h".to_owned(),
-        Fault::NotOurRef
-        | Fault::Damaged
-        | Fault::Store
-        | Fault::Cancelled
-        | Fault::TooLarge { .. }
-        | Fault::Other { .. } => return None,
-    })
+        Fault::NotOurRef => format!("check the commit's id; list what is there: git ls-remote {remote}"),
+        Fault::TooLarge { .. } => format!("check that it is the right repository: {remote}"),
+        Fault::Cancelled => "run the same command again".to_owned(),
+    }
 }
 
 fn package(program: &str) -> &str {

@@ -161,18 +161,21 @@ impl Store {
 }
 
 impl Error {
-    pub(crate) fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> String {
         match self {
-            Self::Disk { path, .. } => Some(format!("look at it: ls -ld {}", path.display())),
-            Self::Locked { .. } => Some("wait for it, or use another --store".to_owned()),
-            Self::NotOurs { path } => {
-                Some(format!("use another --store, or: ls -ld {}", path.display()))
+            Self::Disk { path, .. } => format!("look at it: ls -ld {}", path.display()),
+            Self::Locked { .. } => {
+                "wait for it with --lock-timeout 5m, or use another --store".to_owned()
             }
-            Self::Read { .. }
-            | Self::Missing { .. }
-            | Self::NotACommit { .. }
-            | Self::TreeTooLarge { .. }
-            | Self::Cancelled => None,
+            Self::NotOurs { path } => {
+                format!("use another --store, or: ls -ld {}", path.display())
+            }
+            Self::Read { .. } | Self::Missing { .. } => {
+                "run it again: the store is made anew; or use another --store".to_owned()
+            }
+            Self::NotACommit { commit } => format!("see what it is: git cat-file -t {commit}"),
+            Self::TreeTooLarge { id, .. } => format!("look at it: git ls-tree {id}"),
+            Self::Cancelled => "run the same command again".to_owned(),
         }
     }
 }

@@ -157,3 +157,16 @@ fn what_a_credential_file_holds_is_never_shown() {
         }
     }
 }
+
+#[test]
+fn a_commit_that_is_nowhere_has_a_next_step_though_it_is_trusted() {
+    let (world, repo) = (World::new(), plant());
+    repo.config("uploadpack.allowAnySHA1InWant", "true").unwrap();
+    let nowhere = "0123456789".repeat(4);
+    let blob = repo.blob("aside").unwrap();
+    for (id, reason) in [(nowhere.as_str(), "FetchFailed"), (blob.as_str(), "NotACommit")] {
+        let run = world.sync(&repo.url(), &["-o", "json", "--ref", id, "--allow-unreachable"]);
+        assert!(hint(&run).contains("git ls-remote"), "{run:?}");
+        refused(run, 1, reason, &[id]);
+    }
+}

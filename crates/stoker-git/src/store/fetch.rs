@@ -27,6 +27,7 @@ const NO_FILES: &str = "blob:none";
 /// Big files are never part of a fetch that did not ask for them by id.
 const NO_BIG_FILES: &str = "blob:limit=1m";
 const NO_TREES: &str = "tree:0";
+const NO_INNER_TREES: &str = "tree:1";
 
 const ALL_REFS: [&str; 2] =
     ["+refs/heads/*:refs/stoker/heads/*", "+refs/tags/*:refs/stoker/tags/*"];
@@ -108,6 +109,18 @@ pub(super) fn history(store: &Store, session: &Session) -> Result<(), Fault> {
     let mut command = fetch(store, session, &repository, NO_TREES);
     command.args(["--prune", "--force", "--", "origin"]).args(ALL_REFS);
     execute(store, command, Vec::new(), (&repository, MAX_HISTORY_BYTES))
+}
+
+/// The same where a tag is on a directory: to git what was asked for by name must arrive, and without
+/// trees it does not. What the branches brought is not sent again, so that the trees are few.
+pub(super) fn history_apart(store: &Store, session: &Session) -> Result<(), Fault> {
+    let repository = store.directory.join(layout::HISTORY);
+    for (filter, refs) in [NO_TREES, NO_INNER_TREES].into_iter().zip(ALL_REFS) {
+        let mut command = fetch(store, session, &repository, filter);
+        command.args(["--prune", "--force", "--", "origin", refs]);
+        execute(store, command, Vec::new(), (&repository, MAX_HISTORY_BYTES))?;
+    }
+    Ok(())
 }
 
 fn fetch(store: &Store, session: &Session, repository: &Path, filter: &str) -> Command {

@@ -9,7 +9,7 @@ use stoker_api::word::Commit;
 use stoker_core::refs::{History, HistoryQuery};
 
 use super::{Store, fetch, layout};
-use crate::command::{in_repository, local};
+use crate::command::{Session, in_repository, local};
 use crate::diagnosis::{Fault, judge};
 use crate::error::Error;
 use crate::process::{Job, run};
@@ -20,30 +20,41 @@ const MAX_LISTING: usize = 128 * 1024 * 1024;
 /// What is remembered, newest last.
 const MAX_KNOWN: usize = 1000;
 
+type Fetch = fn(&Store, &Session) -> Result<(), Fault>;
+
 /// Returns the commits that begin with the digits and that a branch or a tag reaches.
 pub(crate) fn find(store: &Store, query: &HistoryQuery) -> Result<History, Error> {
     if let Some(commit) = recall(store, query) {
         return Ok(History { reachable: vec![commit] });
     }
     let failed = |source| Error::FetchHistory { remote: store.access.remote(), source };
-    let fetched =
-        with_fresh_credentials(&store.access, |session| fetch::history(store, session), failed);
-    match fetched {
-        Err(error) if matches!(error.fault(), Some(Fault::Store | Fault::Damaged)) => {
-            store.rebuild()?;
-            with_fresh_credentials(
-                &store.access,
-                |session| fetch::history(store, session),
-                failed,
-            )?;
-        }
-        result => result?,
+    let fetch_by = |fetch: Fetch| {
+        with_fresh_credentials(&store.access, |session| fetch(store, session), failed)
+    };
+    let mut fetched = fetch_by(fetch::history);
+    if is_fault(&fetched, |fault| matches!(fault, Fault::Other { .. }) || is_damage(fault)) {
+        // A tag on a directory, whose content is left out, looks like this.
+        fetched = fetch_by(fetch::history_apart);
     }
+    if is_fault(&fetched, is_damage) {
+        store.rebuild()?;
+        fetched = fetch_by(fetch::history_apart);
+    }
+    fetched?;
     let reachable = search(store, query).map_err(failed)?;
     if let [commit] = &reachable[..] {
         remember(store, query, commit)?;
     }
     Ok(History { reachable })
+}
+
+fn is_fault(fetched: &Result<(), Error>, is_it: impl Fn(&Fault) -> bool) -> bool {
+    fetched.as_ref().err().and_then(Error::fault).is_some_and(is_it)
+}
+
+/// Whether the store may be to blame.
+fn is_damage(fault: &Fault) -> bool {
+    matches!(fault, Fault::Store | Fault::Damaged)
 }
 
 fn search(store: &Store, query: &HistoryQuery) -> Result<Vec<Commit>, Fault> {

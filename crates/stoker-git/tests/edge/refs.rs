@@ -111,6 +111,26 @@ fn an_old_commit_is_found_once_and_then_remembered() {
 }
 
 #[test]
+fn a_tag_on_a_directory_or_a_file_is_in_nobodys_way() {
+    let (repo, old) = Repo::with(Tree::new().file("f", "0").file("d/e/g", "0")).unwrap();
+    repo.history("main", (1..20).map(|i| file(&i.to_string()))).unwrap();
+    repo.config("uploadpack.allowFilter", "true").unwrap();
+    repo.git(["tag", "on-tree", "main^{tree}"]).unwrap();
+    repo.git(["tag", "on-file", "main:f"]).unwrap();
+    tag(&repo, "annotated", "main~3:d");
+    tag(&repo, "on-commit", "main~2");
+    let place = Place::new();
+    let access = public(&repo.url());
+    for _ in 0..2 {
+        let found = place.resolve(&access, &old.as_str()[..9]).unwrap();
+        assert_eq!(found.commit.as_str(), old.as_str());
+        fs::remove_file(place.directory().join("known-commits")).unwrap();
+    }
+    let none = place.resolve(&access, &"0".repeat(40)).unwrap_err();
+    assert_eq!(none.reason(), Reason::RefNotFound);
+}
+
+#[test]
 fn an_ambiguous_short_id_lists_its_candidates() {
     // Two ids meet in seven digits by chance; commits of tests are always the same, so once found
     // they meet every time.
