@@ -206,7 +206,8 @@ fn land(
     outcome: &mut Outcome,
 ) -> Result<(Talk, Report), Failure> {
     let mut talk = Talk::Silent;
-    if !(plan.changes.is_empty() && engine.view().owed().is_none()) {
+    let is_idle = plan.changes.is_empty() && engine.view().owed().is_none();
+    if setting.target.gateway.is_some() && !is_idle {
         // Waiting for a gateway may take long. Whoever waits for us is to see for whom, and nobody
         // is to wait for our store.
         drop(engine.sign());
@@ -217,7 +218,7 @@ fn land(
     let lap = Lap::begin(subject, outcome);
     let applied = apply((engine, plan), &mut talk, (subject, setting));
     talk.note_gate(outcome);
-    outcome.durations.apply = lap.end(subject, outcome);
+    outcome.durations.apply += lap.end(subject, outcome);
     // What changed is owed a scan from here on, however the run goes on.
     outcome.scans = outcome.scans.owing(engine.view().owed());
     let report = applied?;

@@ -2,7 +2,7 @@
 //! long, and a mixture of two commits must not stay live for so long.
 
 use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stoker_sync::{Engine, Gate, OpenError, Options, View, lock, report};
 
@@ -17,7 +17,11 @@ pub(super) fn recover(setting: Setting<'_>, outcome: &mut Outcome) -> Result<(),
     }
     // Whoever has the lock is alive, and ends their run themselves.
     let options = Options { lock_timeout: Duration::ZERO, ..setting.target.data.clone() };
-    let engine = match open(&options, setting, outcome) {
+    let (started, before) = (Instant::now(), outcome.durations.gateway);
+    let opened = open(&options, setting, outcome);
+    let waited = outcome.durations.gateway.saturating_sub(before);
+    outcome.durations.apply += started.elapsed().saturating_sub(waited);
+    let engine = match opened {
         Err(OpenError::Lock { source: lock::Error::Held { .. } }) => return Ok(()),
         opened => opened.map_err(|error| cause::open(&error, setting.target))?,
     };

@@ -210,3 +210,18 @@ fn a_project_that_is_not_loaded_is_told_until_it_is() {
     let run = site.sync(&["--gateway-timeout", "1s"]);
     refused(run, 1, "ProjectsNotLoaded", &["line, oven"]);
 }
+
+#[test]
+fn a_demo_that_is_asked_to_end_says_so_once_and_leaves_nothing() {
+    let world = World::new();
+    let demo = world.start(["demo"]);
+    let has_begun = || {
+        let places = std::fs::read_dir(world.path("tmp")).unwrap().flatten();
+        places.into_iter().any(|place| place.path().join("store").exists())
+    };
+    eventually("the first scene", has_begun);
+    demo.signal(Signal::INT).unwrap();
+    let run = Run::of(demo.output().unwrap()).exits(130);
+    assert_eq!(run.stderr.matches("error: ").count(), 1, "{run:#?}");
+    assert_eq!(std::fs::read_dir(world.path("tmp")).unwrap().count(), 0);
+}
