@@ -22,8 +22,10 @@ use crate::memfile::MemFile;
 /// What keeps git's processes small, whatever the repository holds, and what makes it strict.
 const SETTINGS: &[&str] = &[
     "core.bigFileThreshold=1m",
+    // What is mapped of a pack is the system's to take back. With less, git maps and unmaps a window
+    // for nearly every object that is asked for out of order, which takes ten times as long.
     "core.packedGitWindowSize=1m",
-    "core.packedGitLimit=8m",
+    "core.packedGitLimit=256m",
     "core.deltaBaseCacheLimit=4m",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
