@@ -24,6 +24,7 @@ pub mod profile;
 pub mod recover;
 pub mod report;
 pub mod request;
+mod seal;
 pub mod source;
 pub mod space;
 mod store;

@@ -105,6 +105,14 @@ impl Manifest {
         self.segments.iter().map(Segment::size)
     }
 
+    /// Returns how many directories the last sync patched.
+    pub(crate) fn newest_patches(&self) -> usize {
+        match &self.segments[..] {
+            [] | [_] => 0,
+            [.., newest] => self.sound(newest.len()),
+        }
+    }
+
     /// Appends a segment that patches the last one.
     pub(crate) fn append(&mut self, segment: Segment) {
         if segment.header.previous == 0 {

@@ -9,6 +9,7 @@ use crate::manifest::Manifest;
 use crate::manifest::header::Header;
 use crate::manifest::record::{DirChange, DirPatch};
 use crate::manifest::segment::{self, Segment};
+use crate::seal;
 
 /// A segment that is complete but does not count yet.
 pub(crate) const PREPARED: &[u8] = b"prepared";
@@ -119,8 +120,12 @@ pub(crate) fn forget(state: &Dir) -> Result<(), DiskError> {
 ///
 /// Everything here may fail or be cut short without harm: the segments it replaces are removed
 /// after the one that replaces them is durable.
-pub(crate) fn tidy(state: &Dir, manifest: &Manifest) -> Result<Option<Manifest>, DiskError> {
-    let merged = merge(state, manifest)?;
+pub(crate) fn tidy(
+    root: &Dir,
+    state: &Dir,
+    manifest: &Manifest,
+) -> Result<Option<Manifest>, DiskError> {
+    let merged = merge(root, state, manifest)?;
     let kept: Vec<u64> = merged.as_ref().unwrap_or(manifest).generations().collect();
     for generation in generations(state)? {
         if !kept.contains(&generation) {
@@ -130,20 +135,22 @@ pub(crate) fn tidy(state: &Dir, manifest: &Manifest) -> Result<Option<Manifest>,
     Ok(merged)
 }
 
-fn merge(state: &Dir, manifest: &Manifest) -> Result<Option<Manifest>, DiskError> {
+fn merge(root: &Dir, state: &Dir, manifest: &Manifest) -> Result<Option<Manifest>, DiskError> {
     let sizes: Vec<usize> = manifest.sizes().collect();
     let Some((first, patches)) = sizes.split_first() else { return Ok(None) };
     let bytes: usize = patches.iter().sum();
     let base = if bytes > SMALL.max(first / 2) {
         0
-    } else if patches.len() > MOST_PATCHES {
+    } else if patches.len() > MOST_PATCHES || manifest.newest_patches() >= seal::WORTH_SEALING {
         1
     } else {
         return Ok(None);
     };
     let mut header = manifest.header().clone();
     header.previous = manifest.generations().next().filter(|_| base > 0).unwrap_or_default();
-    let packed = segment::pack(&header, &manifest.patches_since(base), &[]);
+    let mut patches = manifest.patches_since(base);
+    seal::Renewal { root, state, manifest }.run(&mut patches);
+    let packed = segment::pack(&header, &patches, &[]);
     if manifest.is_damaged() {
         return Ok(None);
     }

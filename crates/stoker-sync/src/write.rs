@@ -227,7 +227,7 @@ fn remember(work: &mut Work, stats: &[Stat]) {
 fn seal(work: &mut Work, seals: &BTreeMap<RelPath, Seal>) {
     for patch in work.patches.iter_mut().filter(|_| !seals.is_empty()) {
         if let DirChange::Known { seal, .. } = &mut patch.change {
-            *seal = seals.get(&patch.path).copied();
+            *seal = seals.get(&patch.path).copied().or(*seal);
         }
     }
 }

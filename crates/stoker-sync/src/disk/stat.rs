@@ -28,6 +28,8 @@ pub(crate) struct Look {
     pub(crate) stat: Stat,
     /// When it was touched in any way, in nanoseconds since 1970.
     pub(crate) changed: u64,
+    /// The volume it is on.
+    pub(crate) device: u64,
 }
 
 /// An entry of a directory.
@@ -62,6 +64,7 @@ impl Look {
             mode: stat.st_mode & 0o7777,
             stat: Stat { size, modified, inode: stat.st_ino },
             changed: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
+            device: stat.st_dev,
         }
     }
 

@@ -400,6 +400,26 @@ fn a_foreign_file_is_found_in_a_directory_that_was_remembered_whole() {
 }
 
 #[test]
+fn a_foreign_file_is_found_in_a_directory_that_many_changes_have_touched() {
+    let scratch = Scratch::new();
+    let mut wanted = None;
+    for round in 0..3 {
+        let file = |n: usize| {
+            let content = format!("{round}").into_bytes();
+            (format!("p/{}/{n}/view.json", n / 10).into_bytes(), (Kind::File, content))
+        };
+        let commit = Commit::from_files(&(0..100).map(file).collect());
+        let request = Request { commit: round.to_string(), ..request(&commit, ["p:projects"]) };
+        assert_eq!(sync(&scratch, &commit, &request).unwrap().drift.len(), 0);
+        wanted = Some((commit, looking(request, Look::Stat)));
+    }
+    let (commit, wanted) = wanted.unwrap();
+    assert_eq!(sync(&scratch, &commit, &wanted).unwrap().drift.len(), 0);
+    scratch.write("data/projects/3/37/foreign", "f");
+    assert_eq!(sync(&scratch, &commit, &wanted).unwrap().drift.len(), 1);
+}
+
+#[test]
 fn a_directory_that_became_a_link_is_drift() {
     let scratch = Scratch::new();
     let commit = many_dirs();

@@ -135,7 +135,7 @@ fn remember(engine: &mut Engine, generation: u64) {
         Ok(None) | Err(_) => *manifest = Manifest::lost(generation),
     }
     // The record is complete as it is; if it can't be made smaller now, the next run tries again.
-    if let Ok(Some(merged)) = store::tidy(&engine.state, manifest) {
+    if let Ok(Some(merged)) = store::tidy(&engine.view.root, &engine.state, manifest) {
         *manifest = merged;
     }
 }

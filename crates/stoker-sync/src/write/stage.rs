@@ -1,22 +1,13 @@
 //! The staging directory and the places in it.
 
 use std::collections::BTreeMap;
-use std::thread;
-use std::time::Duration;
 
 use crate::disk::{Dir, DiskError};
 use crate::journal;
 use crate::manifest::record::Seal;
 use crate::name::STAGING_DIR;
 use crate::path::{self, RelPath};
-
-/// Fewer directories than this are listed as quickly as they are compared with their seals.
-const WORTH_SEALING: usize = 64;
-/// A file that is made to see what time it gets.
-const PROBE: &[u8] = b"tick";
-/// How long to wait for the clock of the volume, and how often. A tick takes 1 to 10 ms.
-const TICK: Duration = Duration::from_millis(1);
-const PATIENCE: usize = 20;
+use crate::seal;
 
 /// The staging directory of a run.
 #[derive(Debug)]
@@ -109,30 +100,15 @@ impl Stage {
     /// Returns how the directories within grafts look, so that a later look can tell whether anything
     /// has come or gone. Nothing, if there are few: then it costs nothing to list them.
     ///
-    /// A change in the same tick of the volume's clock would not show, so the tick must have passed
-    /// before anybody else sees them.
+    /// Nobody else has seen them yet, so they hold what they should.
     pub(super) fn seals(&mut self) -> Result<BTreeMap<RelPath, Seal>, DiskError> {
         self.leave(0)?;
-        let seals = std::mem::take(&mut self.seals);
-        if seals.len() < WORTH_SEALING {
-            return Ok(BTreeMap::new());
+        let mut seals = std::mem::take(&mut self.seals);
+        let is_worth_it = seals.len() >= seal::WORTH_SEALING;
+        if !is_worth_it || !seal::wait_beyond(seal::newest(seals.values()), &self.dir)? {
+            seals.clear();
         }
-        let newest = seals.values().map(|seal| seal.changed.max(seal.modified)).max();
-        for _ in 0..PATIENCE {
-            if Some(self.tick()?) > newest {
-                return Ok(seals);
-            }
-            thread::sleep(TICK);
-        }
-        Ok(BTreeMap::new())
-    }
-
-    /// Returns what time the volume would give to a change now.
-    fn tick(&self) -> Result<u64, DiskError> {
-        let file = self.dir.create(PROBE, 0o600)?;
-        let look = self.dir.look_at_file(PROBE, &file)?;
-        self.dir.unlink(PROBE)?;
-        Ok(look.stat.modified)
+        Ok(seals)
     }
 
     /// Makes the names in the stage durable, directory by directory, and its own name with them: a
