@@ -4,6 +4,7 @@
 //! back. So a look at one that is known to hold what it should, taken when the clock of its volume had
 //! moved on, proves later that it still does: without it, every drift check would list every directory.
 
+use std::io::ErrorKind;
 use std::thread;
 use std::time::Duration;
 
@@ -34,7 +35,14 @@ pub(crate) fn wait_beyond(newest: u64, dir: &Dir) -> Result<bool, DiskError> {
 
 /// Returns what time the volume would give to a change now.
 fn tick(dir: &Dir) -> Result<u64, DiskError> {
-    let file = dir.create(PROBE, 0o600)?;
+    let file = match dir.create(PROBE, 0o600) {
+        // A run that was killed left it.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            dir.unlink(PROBE)?;
+            dir.create(PROBE, 0o600)?
+        }
+        file => file?,
+    };
     let look = dir.look_at_file(PROBE, &file)?;
     dir.unlink(PROBE)?;
     Ok(look.stat.modified)
@@ -89,5 +97,21 @@ impl Renewal<'_> {
             Nature::File | Nature::Link | Nature::Special => record.file(&entry.name).is_some(),
         };
         Ok(dir.list()?.iter().all(is_known) && dir.look_at_self()?.seal() == look)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Scratch;
+
+    #[test]
+    fn the_clock_is_read_though_a_killed_run_left_its_file() {
+        let scratch = Scratch::new();
+        scratch.write("state/tick", "");
+        let dir = Dir::open_root(&scratch.path("state")).unwrap();
+        assert!(wait_beyond(0, &dir).unwrap());
+        assert!(!wait_beyond(u64::MAX, &dir).unwrap());
+        assert!(!scratch.exists("state/tick"));
     }
 }

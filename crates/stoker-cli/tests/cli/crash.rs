@@ -327,7 +327,10 @@ fn planted_locks_of_every_kind_do_not_stop_a_run() {
 fn a_run_killed_while_the_server_is_silent_takes_git_along_and_does_not_hold_up_the_next() {
     let (world, repo) = (World::new(), Arc::new(Update::new().repo));
     let server = BadServer::start(&repo).unwrap();
-    server.break_wire(Fault::stall(600));
+    server.behave();
+    world.sync(&server.url(), &["--ref", "none"]).exits(1);
+    // Just behind the listing of refs.
+    server.break_wire(Fault::stall(server.bytes_sent() + 100));
     // A shell as the first process of the fence, so that the kernel does not clean up for us.
     let mut words: Vec<OsString> = vec!["-c".into(), "\"$@\" & wait; sleep 60".into(), "sh".into()];
     words.push(STOKER.into());

@@ -88,6 +88,14 @@ pub(super) fn text() -> impl Strategy<Value = String> {
     prop_oneof![4 => pieces.prop_map(|pieces| pieces.concat()), 1 => any::<String>()]
 }
 
+/// Where git looks for who and which host: a path may hold what it likes.
+fn before_the_path(url: &str) -> &str {
+    match url.split_once("://") {
+        Some((_, rest)) => rest.split('/').next().unwrap_or_default(),
+        None => url.split(':').next().unwrap_or_default(),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -121,7 +129,7 @@ proptest! {
     #[test]
     fn repository_urls_hold_no_credentials_and_no_options(text in text()) {
         if let Ok(url) = RepoUrl::parse(&text) {
-            prop_assert!(!text.contains("pw"));
+            prop_assert!(!before_the_path(&text).contains("pw"), "{}", text);
             // How git finds the name of a helper to run: scheme characters, then two colons.
             let scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
             prop_assert!(!text.trim_start_matches(scheme).starts_with("::"));
