@@ -72,9 +72,11 @@ impl World {
         path
     }
 
-    /// The live files: everything in the data directory that is not ours.
+    /// The live files: everything in the data directory that is not ours. A run may be at work: what
+    /// vanishes between being listed and being read makes us begin again.
     pub(crate) fn live(&self) -> tree::Tree {
-        let tree = tree::Tree::read(&self.data()).unwrap();
+        let read = || tree::Tree::read(&self.data());
+        let tree = (0..100).find_map(|_| read().ok()).unwrap_or_else(|| read().unwrap());
         tree.without(".stoker").without(".sync-staging")
     }
 
