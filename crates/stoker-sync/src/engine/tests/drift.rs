@@ -1,0 +1,146 @@
+//! Claims about what others did to the live files, and what is known of them.
+
+use super::*;
+
+#[test]
+fn files_that_were_copied_or_restored_were_not_changed_here() {
+    let old = Commit::of([("p/a/one", "1"), ("p/a/two", "2"), ("p/b", "3")]);
+    let new = Commit::of([("p/a/one", "new"), ("p/a/two", "2")]);
+    for look in [Look::Touched, Look::Stat] {
+        let scratch = Scratch::new();
+        sync(&scratch, &old, &request(&old, ["p:projects"])).unwrap();
+        for (path, content) in [("a/one", "1"), ("a/two", "2"), ("b", "3")] {
+            let path = format!("data/projects/{path}");
+            scratch.remove(&path);
+            scratch.write(&path, content);
+        }
+        let report = sync(&scratch, &new, &looking(request(&new, ["p:projects"]), look)).unwrap();
+        assert_eq!(report.warnings, [], "{look:?}");
+        assert_eq!(strings(&report.modified.paths), ["projects/a/one"], "{look:?}");
+        assert_eq!(report.drift, [], "{look:?}");
+    }
+}
+
+#[test]
+fn drift_is_found_named_and_repaired() {
+    let scratch = Scratch::new();
+    let commit = Commit::of([("p/a/one", "1"), ("p/a/two", "2"), ("p/b/three", "3")]);
+    let wanted = looking(request(&commit, ["p:projects"]), Look::Stat);
+    sync(&scratch, &commit, &wanted).unwrap();
+    scratch.write("data/projects/a/one", "edited");
+    scratch.remove("data/projects/b/three");
+    scratch.write("data/projects/a/foreign", "f");
+
+    let reporting = Request { drift: DriftPolicy::Report, ..wanted.clone() };
+    let before = scratch.state();
+    let report = sync(&scratch, &commit, &reporting).unwrap();
+    let kinds: Vec<_> =
+        report.drift.iter().map(|drifted| (drifted.path.to_string(), drifted.kind)).collect();
+    let all = [
+        ("projects/a/foreign".to_owned(), DriftKind::Foreign),
+        ("projects/a/one".into(), DriftKind::Modified),
+        ("projects/b/three".into(), DriftKind::Missing),
+    ];
+    assert_eq!(kinds, all);
+    assert_eq!(scratch.read("data/projects/a/one"), "edited");
+    assert_eq!(scratch.state(), before);
+
+    let report = sync(&scratch, &commit, &wanted).unwrap();
+    assert_eq!(report.drift.len(), 3);
+    assert_eq!(scratch.read("data/projects/a/one"), "1");
+    assert_eq!(scratch.read("data/projects/b/three"), "3");
+    assert!(!scratch.exists("data/projects/a/foreign"));
+    assert!(sync(&scratch, &commit, &wanted).unwrap().drift.is_empty());
+}
+
+#[test]
+fn an_edit_that_keeps_the_look_is_found_by_content() {
+    let scratch = Scratch::new();
+    let commit = Commit::of([("p/a", "1234")]);
+    let wanted = request(&commit, ["p:projects"]);
+    sync(&scratch, &commit, &wanted).unwrap();
+    scratch.edit_unseen("data/projects/a", "4321");
+    let unseen = sync(&scratch, &commit, &looking(wanted.clone(), Look::Stat)).unwrap();
+    assert_eq!(unseen.drift.len(), 0);
+    let seen = sync(&scratch, &commit, &looking(wanted, Look::Content)).unwrap();
+    assert_eq!(seen.drift.len(), 1);
+    assert_eq!(scratch.read("data/projects/a"), "1234");
+}
+
+/// So many directories that their looks are remembered.
+fn many_dirs() -> Commit {
+    let file = |n: usize| {
+        (format!("p/{}/{n}/view.json", n / 10).into_bytes(), (Kind::File, b"v".to_vec()))
+    };
+    Commit::from_files(&(0..100).map(file).collect())
+}
+
+#[test]
+fn a_foreign_file_is_found_in_a_directory_that_was_remembered_whole() {
+    for place in ["data/projects/3/37/foreign", "data/projects/3/foreign", "data/projects/3/38/d/f"]
+    {
+        let scratch = Scratch::new();
+        let commit = many_dirs();
+        let wanted = looking(request(&commit, ["p:projects"]), Look::Stat);
+        sync(&scratch, &commit, &wanted).unwrap();
+        assert_eq!(sync(&scratch, &commit, &wanted).unwrap().drift.len(), 0);
+        scratch.write(place, "f");
+        // Whoever sets the time back can't set back that they did.
+        scratch.set_times_of(place.rsplit_once('/').unwrap().0, "data/projects/4");
+        let seen = sync(&scratch, &commit, &wanted).unwrap();
+        assert_eq!(seen.drift.len(), 1, "{place}");
+        assert!(!scratch.exists(place));
+    }
+}
+
+#[test]
+fn a_foreign_file_is_found_in_a_directory_that_many_changes_have_touched() {
+    let scratch = Scratch::new();
+    let mut wanted = None;
+    for round in 0..3 {
+        let file = |n: usize| {
+            let content = format!("{round}").into_bytes();
+            (format!("p/{}/{n}/view.json", n / 10).into_bytes(), (Kind::File, content))
+        };
+        let commit = Commit::from_files(&(0..100).map(file).collect());
+        let request = Request { commit: round.to_string(), ..request(&commit, ["p:projects"]) };
+        assert_eq!(sync(&scratch, &commit, &request).unwrap().drift.len(), 0);
+        wanted = Some((commit, looking(request, Look::Stat)));
+    }
+    let (commit, wanted) = wanted.unwrap();
+    assert_eq!(sync(&scratch, &commit, &wanted).unwrap().drift.len(), 0);
+    scratch.write("data/projects/3/37/foreign", "f");
+    assert_eq!(sync(&scratch, &commit, &wanted).unwrap().drift.len(), 1);
+}
+
+#[test]
+fn a_directory_that_became_a_link_is_drift() {
+    let scratch = Scratch::new();
+    let commit = many_dirs();
+    let wanted = looking(request(&commit, ["p:projects"]), Look::Stat);
+    sync(&scratch, &commit, &wanted).unwrap();
+    scratch.rename("data/projects/3/37", "moved");
+    scratch.link("data/projects/3/37", "../../../moved");
+    let seen = sync(&scratch, &commit, &wanted);
+    assert!(seen.is_err(), "a foreign link is in the way: {seen:?}");
+}
+
+#[test]
+fn a_lost_or_damaged_manifest_means_comparing_by_content() {
+    for damage in [None].into_iter().chain((0..16).map(Some)) {
+        let scratch = Scratch::new();
+        scratch.write("data/elsewhere/mine", "m");
+        let commit = Commit::of([("p/a", "1"), ("p/b", "2"), ("f", "3")]);
+        let wanted = request(&commit, ["p:projects", "f:elsewhere/f"]);
+        sync(&scratch, &commit, &wanted).unwrap();
+        match damage {
+            Some(share) => scratch.damage_manifest(share),
+            None => scratch.lose_manifest(),
+        }
+        scratch.write("data/projects/a", "edited");
+        let report = sync(&scratch, &commit, &looking(wanted, Look::Stat)).unwrap();
+        assert_eq!(strings(&report.modified.paths), ["projects/a"]);
+        assert_eq!((report.added.count, report.deleted.count, report.unchanged), (0, 0, 2));
+        assert_eq!(scratch.read("data/elsewhere/mine"), "m");
+    }
+}

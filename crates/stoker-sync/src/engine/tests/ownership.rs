@@ -1,0 +1,235 @@
+//! Claims about what is ours to delete, and what never is.
+
+use super::*;
+
+#[test]
+fn files_that_left_the_commit_go_with_their_empty_directories() {
+    let scratch = Scratch::new();
+    let old = Commit::of([("p/a/b/c/one", "1"), ("p/a/two", "2")]);
+    sync(&scratch, &old, &request(&old, ["p:projects"])).unwrap();
+    let new = Commit::of([("p/a/two", "2")]);
+    let report = sync(&scratch, &new, &request(&new, ["p:projects"])).unwrap();
+    assert_eq!(strings(&report.deleted.paths), ["projects/a/b/c/one"]);
+    assert!(scratch.exists("data/projects/a/two") && !scratch.exists("data/projects/a/b"));
+}
+
+#[test]
+fn orphans_go_from_managed_directories_and_from_nowhere_else() {
+    let scratch = Scratch::new();
+    scratch.write("data/projects/foreign/x", "f");
+    scratch.write("data/db/live.db", "d");
+    scratch.write("data/redundancy.xml", "r");
+    let commit = Commit::of([("p/a", "1")]);
+    // R15: a trailing slash means nothing.
+    sync(&scratch, &commit, &request(&commit, ["p:projects/"])).unwrap();
+    assert!(!scratch.exists("data/projects/foreign"));
+    assert_eq!(scratch.read("data/db/live.db"), "d");
+    assert_eq!(scratch.read("data/redundancy.xml"), "r");
+}
+
+#[test]
+fn the_data_root_is_never_pruned() {
+    let scratch = Scratch::new();
+    scratch.write("data/db/live.db", "d");
+    let old = Commit::of([("a", "1"), ("projects/x", "2")]);
+    sync(&scratch, &old, &request(&old, [".:."])).unwrap();
+    let new = Commit::of([("a", "1")]);
+    sync(&scratch, &new, &request(&new, [".:."])).unwrap();
+    assert!(scratch.exists("data/db/live.db") && !scratch.exists("data/projects"));
+}
+
+#[test]
+fn without_pruning_only_our_own_files_go() {
+    let scratch = Scratch::new();
+    scratch.write("data/projects/foreign", "f");
+    let careful = |commit: &Commit| {
+        let mut request = request(commit, ["p:projects"]);
+        request.mappings[0].prune = Prune::OwnOnly;
+        request
+    };
+    let old = Commit::of([("p/a", "1"), ("p/b", "2")]);
+    sync(&scratch, &old, &careful(&old)).unwrap();
+    let new = Commit::of([("p/a", "1")]);
+    sync(&scratch, &new, &careful(&new)).unwrap();
+    assert!(scratch.exists("data/projects/foreign") && !scratch.exists("data/projects/b"));
+}
+
+// R41
+#[test]
+fn a_removed_mapping_takes_its_files_with_it() {
+    let scratch = Scratch::new();
+    let commit = Commit::of([("p/a", "1"), ("c/b", "2"), ("one.txt", "3")]);
+    sync(&scratch, &commit, &request(&commit, ["p:projects", "c:config/x", "one.txt:etc/one"]))
+        .unwrap();
+    sync(&scratch, &commit, &request(&commit, ["p:projects"])).unwrap();
+    assert!(scratch.exists("data/projects/a"));
+    assert!(!scratch.exists("data/config/x/b") && !scratch.exists("data/etc/one"));
+}
+
+// R16
+#[test]
+fn an_absent_optional_source_leaves_its_destination_alone() {
+    let scratch = Scratch::new();
+    let optional = |commit: &Commit| {
+        let mut request = request(commit, ["p:projects", "c:projects/extra"]);
+        request.mappings[1].presence = crate::request::Presence::Optional;
+        request
+    };
+    let old = Commit::of([("p/a", "1"), ("c/b", "2")]);
+    sync(&scratch, &old, &optional(&old)).unwrap();
+    scratch.write("data/projects/extra/foreign", "f");
+    let new = Commit::of([("p/a", "other")]);
+    for look in [Look::Touched, Look::Stat] {
+        let report = sync(&scratch, &new, &looking(optional(&new), look)).unwrap();
+        assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
+        assert_eq!(scratch.read("data/projects/extra/b"), "2");
+        assert!(scratch.exists("data/projects/extra/foreign"));
+    }
+    // Still ours: when the source is back without it, it goes.
+    let back = Commit::of([("p/a", "other"), ("c/d", "4")]);
+    sync(&scratch, &back, &optional(&back)).unwrap();
+    assert!(scratch.exists("data/projects/extra/d") && !scratch.exists("data/projects/extra/b"));
+}
+
+// R17, A14
+#[test]
+fn identity_and_cache_are_untouchable_even_if_git_holds_them() {
+    let scratch = Scratch::new();
+    let kept = [
+        "config/local/key",
+        "config/resources/local/k",
+        "config/.resources/c",
+        "projects/.resources/x",
+        "redundancy.xml",
+    ];
+    for path in kept {
+        scratch.write(format!("data/{path}"), "gateway's own");
+    }
+    let commit = Commit::of([
+        ("config/local/key", "git"),
+        ("config/a", "git"),
+        ("config/.resources/c", "git"),
+        ("projects/p", "git"),
+        ("redundancy.xml", "git"),
+    ]);
+    let maps = ["config:config", "projects:projects", "redundancy.xml:redundancy.xml"];
+    let report = sync(&scratch, &commit, &request(&commit, maps)).unwrap();
+    for path in kept {
+        assert_eq!(scratch.read(format!("data/{path}")), "gateway's own", "{path}");
+    }
+    let codes: Vec<_> = report
+        .warnings
+        .iter()
+        .map(|warning| (warning.code.as_str(), warning.path.to_string()))
+        .collect();
+    assert_eq!(
+        codes,
+        [
+            ("IdentityPath", "config/local".into()),
+            ("IdentityPath", "redundancy.xml".into()),
+            ("RuntimeFilesInGit", "config/.resources".into()),
+        ]
+    );
+}
+
+// A10
+#[test]
+fn orphans_in_a_directory_that_becomes_a_file_go_with_it() {
+    let dir = Commit::of([("p/a/x", "dir"), ("p/b", "1")]);
+    let file = Commit::of([("p/a", "file"), ("p/b", "1")]);
+    for look in [Look::Touched, Look::Stat, Look::Content] {
+        let scratch = Scratch::new();
+        sync(&scratch, &dir, &request(&dir, ["p:projects"])).unwrap();
+        scratch.write("data/projects/a/orphan", "o");
+        scratch.write("data/projects/a/below/orphan", "o");
+        let wanted = looking(request(&file, ["p:projects"]), look);
+        let report = sync(&scratch, &file, &wanted).unwrap();
+        let gone = ["projects/a/below/orphan", "projects/a/orphan", "projects/a/x"];
+        assert_eq!(strings(&report.deleted.paths), gone, "{look:?}");
+        assert_eq!(scratch.read("data/projects/a"), "file");
+        assert!(!scratch.exists("data/.sync-staging"));
+    }
+}
+
+// A13
+#[test]
+fn orphans_that_may_not_go_keep_a_directory_from_becoming_a_file() {
+    let dir = Commit::of([("p/a/x", "dir"), ("p/b", "1")]);
+    let file = Commit::of([("p/a", "file"), ("p/b", "1")]);
+    let scratch = Scratch::new();
+    sync(&scratch, &dir, &request(&dir, ["p:projects"])).unwrap();
+    for number in 0..60 {
+        scratch.write(format!("data/projects/a/{number}"), "foreign");
+    }
+    let before = scratch.state();
+    let wanted = request(&file, ["p:projects"]);
+    let refused = sync(&scratch, &file, &wanted).unwrap_err();
+    assert!(refused.to_string().contains("61 of 62"), "too many at once: {refused}");
+    let mut spared = unlimited(wanted.clone());
+    spared.mappings[0].prune = Prune::OwnOnly;
+    let refused = sync(&scratch, &file, &spared).unwrap_err();
+    assert!(refused.to_string().contains("projects/a"), "not ours to delete: {refused}");
+    assert_eq!(scratch.state(), before);
+    sync(&scratch, &file, &unlimited(wanted)).unwrap();
+    assert_eq!(scratch.read("data/projects/a"), "file");
+}
+
+#[test]
+fn excluded_files_are_neither_written_nor_deleted_and_are_forgotten() {
+    let scratch = Scratch::new();
+    let commit = Commit::of([("p/a", "1"), ("p/keep.txt", "2"), ("p/tmp/x", "3")]);
+    let plain = request(&commit, ["p:projects"]);
+    sync(&scratch, &commit, &plain).unwrap();
+    scratch.write("data/projects/tmp/foreign", "f");
+    let excluding = Request {
+        excludes: stoker_text::glob::Excludes::parse(["keep.txt", "projects/tmp/"]).unwrap(),
+        ..plain.clone()
+    };
+    sync(&scratch, &commit, &looking(excluding.clone(), Look::Stat)).unwrap();
+    for path in ["keep.txt", "tmp/x", "tmp/foreign"] {
+        assert!(scratch.exists(format!("data/projects/{path}")), "{path}");
+    }
+    let new = Commit::of([("p/a", "1")]);
+    let excluding = Request { commit: "2".into(), ..excluding };
+    sync(&scratch, &new, &excluding).unwrap();
+    assert!(scratch.exists("data/projects/keep.txt") && scratch.exists("data/projects/tmp/x"));
+}
+
+// A13
+#[test]
+fn a_mass_deletion_stops_the_run_until_it_is_allowed() {
+    let many = |count: usize| {
+        let files = (0..count)
+            .map(|n| (format!("p/f{n}").into_bytes(), (Kind::File, n.to_string().into_bytes())));
+        Commit::from_files(
+            &files
+                .chain([
+                    (b"p/z".to_vec(), (Kind::File, b"z".to_vec())),
+                    (b"q".to_vec(), (Kind::File, b"q".to_vec())),
+                ])
+                .collect(),
+        )
+    };
+    for (before, after, is_stopped) in
+        [(200, 99, true), (200, 101, false), (60, 11, false), (8, 0, false)]
+    {
+        let scratch = Scratch::new();
+        sync(&scratch, &many(before), &request(&many(before), ["p:projects"])).unwrap();
+        let stopped = sync(&scratch, &many(after), &request(&many(after), ["p:projects"]));
+        assert_eq!(stopped.is_err(), is_stopped, "{before} to {after}");
+        assert_eq!(scratch.exists(format!("data/projects/f{}", before - 1)), is_stopped);
+        sync(&scratch, &many(after), &unlimited(request(&many(after), ["p:projects"]))).unwrap();
+    }
+    // All of a mapping, though few.
+    let scratch = Scratch::new();
+    sync(&scratch, &many(12), &request(&many(12), ["p:projects"])).unwrap();
+    sync(&scratch, &many(12), &request(&many(12), ["p:elsewhere"])).unwrap();
+    let mut gone = request(&many(12), ["p:elsewhere"]);
+    gone.mappings = vec![map("q:third/q")];
+    sync(&scratch, &many(12), &gone).unwrap_err();
+    // A rename is no deletion.
+    let moved =
+        |n: usize| (format!("p/moved/f{n}").into_bytes(), (Kind::File, n.to_string().into_bytes()));
+    let moved = Commit::from_files(&(0..12).map(moved).collect());
+    sync(&scratch, &moved, &request(&moved, ["p:elsewhere"])).unwrap();
+}
