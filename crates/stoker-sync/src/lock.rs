@@ -111,6 +111,8 @@ impl Drop for Lock {
             // A name that stays would only make the next message less true.
             drop(self.file.set_len(0));
         }
+        // Closing is not enough: a child of another thread has the file, too, until it is executed.
+        flock(&self.file, FlockOperation::Unlock).ok();
     }
 }
 

@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A held lock; dropping it lets go.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -41,7 +41,14 @@ impl Lock {
             thread::sleep(PAUSE);
         }
         sign(&mut file).map_err(failed("write"))?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+impl Drop for Lock {
+    /// Closing is not enough: a child of another thread has the file, too, until it is executed.
+    fn drop(&mut self) {
+        flock(&self.file, FlockOperation::Unlock).ok();
     }
 }
 
@@ -61,5 +68,21 @@ fn holder(file: &mut File) -> String {
             text.trim().chars().filter(|c| !c.is_control()).collect()
         }
         Ok(_) | Err(_) => "another process".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_dropped_is_free_though_a_child_still_has_its_file() {
+        let root = tempfile::tempdir().unwrap();
+        let take =
+            || Lock::take(&root.path().join("lock"), Duration::ZERO, &Cancel::default()).unwrap();
+        let lock = take();
+        let _inherited = lock.file.try_clone().unwrap();
+        drop(lock);
+        take();
     }
 }

@@ -55,6 +55,18 @@ fn a_lock_file_that_was_replaced_locks_nothing() {
 }
 
 #[test]
+fn a_lock_that_is_dropped_is_free_though_a_child_still_has_its_file() {
+    let scratch = Scratch::new();
+    scratch.make_dir("state");
+    let state = Dir::open_root(&scratch.path("state")).unwrap();
+    let take = || Lock::take(&state, Duration::ZERO, &Cancel::default()).unwrap();
+    let lock = take();
+    let _inherited = lock.file.try_clone().unwrap();
+    drop(lock);
+    take();
+}
+
+#[test]
 fn waiting_ends_when_the_run_is_cancelled() {
     let scratch = Scratch::new();
     let _engine = scratch.engine();
