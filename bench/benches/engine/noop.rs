@@ -1,7 +1,5 @@
 //! A run with nothing to do costs the question for the ref, and hardly more.
 
-use std::process::Command;
-
 use stoker_bench::finding::{Bar, Finding, Unit, seconds};
 use stoker_bench::pair::alternate;
 use stoker_bench::program::{Program, run};
@@ -9,6 +7,7 @@ use stoker_bench::trace::Trace;
 
 use crate::World;
 use crate::plant::Plant;
+use crate::reference::question;
 use crate::site::Site;
 
 const ID: &str = "no-op";
@@ -47,10 +46,4 @@ fn processes(world: &World, plant: &Plant, site: &Site<'_>) -> anyhow::Result<Fi
     let measured = format!("{ours} in all, {theirs} in git ls-remote");
     let count = u32::try_from(ours.saturating_sub(theirs)).unwrap_or(u32::MAX);
     Ok(bar.judge(f64::from(count), measured))
-}
-
-fn question(world: &World, plant: &Plant) -> Command {
-    let mut command = world.git.command();
-    command.args(["ls-remote", "--quiet", "--heads", "--tags", "--", &plant.url]);
-    command
 }

@@ -84,6 +84,13 @@ impl<'a> Checkout<'a> {
     }
 }
 
+/// Asks the server which commits there are, and does nothing with the answer.
+pub(crate) fn question(world: &World, plant: &Plant) -> Command {
+    let mut command = world.git.command();
+    command.args(["ls-remote", "--quiet", "--heads", "--tags", "--", &plant.url]);
+    command
+}
+
 /// To rsync, a directory with a slash is what is in it.
 fn slash(directory: &Path) -> String {
     format!("{}/", directory.display())

@@ -1,6 +1,7 @@
 //! One run from a source to a gateway: recover, plan, write, apply, scan. It reads like the list of
 //! steps.
 
+mod ahead;
 mod cause;
 mod lap;
 mod outcome;
@@ -10,8 +11,9 @@ mod talk;
 
 use stoker_sync::request::{Deletion, Look};
 use stoker_sync::source::Source;
-use stoker_sync::{Cancel, Engine, Plan, Report, Request, View, plan};
+use stoker_sync::{Cancel, Engine, Foresight, Plan, Report, Request, View, plan};
 
+pub(crate) use ahead::look_while;
 pub(crate) use cause::git;
 pub(crate) use outcome::{Name, Outcome, Planned, Status, Warned};
 pub(crate) use source::{CommitOnDemand, Supply};
@@ -29,6 +31,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) commit: String,
     /// Its content.
     pub(crate) source: &'a mut dyn Supply,
+    /// What was seen of the live files before the commit was known.
+    pub(crate) foresight: Option<Foresight>,
 }
 
 /// What a run goes by, besides its subject.
@@ -78,7 +82,7 @@ fn plan(
 ) -> Result<(), Failure> {
     let lap = Lap::begin(subject, outcome);
     let planned = show(subject, setting, outcome);
-    outcome.durations.plan = lap.end(subject, outcome);
+    outcome.durations.plan += lap.end(subject, outcome);
     planned.map(|plan| outcome.planned(&plan, Status::Planned))
 }
 
@@ -91,6 +95,7 @@ fn show(
     let mut view = View::open(&setting.target.data.data)
         .map_err(|error| cause::open(&error, setting.target))?;
     outcome.found(&view);
+    view.foresee(subject.foresight.take());
     look_briefly(&view, &mut request);
     setting.progress.phase("comparing".to_owned());
     preview(
@@ -141,7 +146,7 @@ fn sync(
     }
     let lap = Lap::begin(subject, outcome);
     let looked = look(subject, setting, outcome);
-    outcome.durations.plan = lap.end(subject, outcome);
+    outcome.durations.plan += lap.end(subject, outcome);
     let (mut engine, plan) = looked?;
     if profile.dry_run {
         outcome.planned(&plan, Status::DryRun);
@@ -176,6 +181,7 @@ fn look(
     let opened = recovery::open(&target.data, setting, outcome);
     let mut engine = opened.map_err(|error| cause::open(&error, target))?;
     outcome.found(engine.view());
+    engine.foresee(subject.foresight.take());
     look_briefly(engine.view(), &mut request);
     progress.phase("comparing".to_owned());
     let is_news = engine.view().commit() != Some(&subject.commit);

@@ -5,11 +5,11 @@
 //! or gone since we made it. Finds only; what to do is for `plan.rs`, which
 //! also knows what the gateway rewrites by itself in `resource.json`.
 
+pub(crate) mod round;
 mod site;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
-use std::thread;
 
 use site::Site;
 
@@ -17,16 +17,11 @@ use crate::cancel::{Cancel, Cancelled};
 use crate::disk::{Dir, DiskError, Entry, Look as Seen, Nature};
 use crate::hash::BlobHash;
 use crate::manifest::record::FileRecord;
-use crate::manifest::{DirRecord, Manifest, Stretch};
+use crate::manifest::{DirRecord, Manifest};
 use crate::own::Ownership;
 use crate::path::RelPath;
 use crate::request::Look;
 use crate::source::ObjectId;
-
-/// Files below which a second thread costs more than it brings.
-const WORTH_A_THREAD: u64 = 4_000;
-/// How many threads look at files.
-const THREADS: usize = 2;
 
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -69,42 +64,6 @@ impl Findings {
 }
 
 impl Inspection<'_> {
-    /// Looks at every known file and into every owned directory.
-    pub(crate) fn run(&self) -> Result<Findings, Error> {
-        let is_large = self.manifest.header().files >= WORTH_A_THREAD;
-        let stretches = self.manifest.stretches(if is_large { THREADS } else { 1 });
-        let mut findings = thread::scope(|scope| {
-            let (first, others) = stretches.split_first().expect("there is always one");
-            let others: Vec<_> =
-                others.iter().map(|stretch| scope.spawn(|| self.look_along(*stretch))).collect();
-            let mut findings = self.look_along(*first)?;
-            for part in others {
-                let part = part.join().expect("looking at files does not panic")?;
-                findings.suspects.extend(part.suspects);
-                findings.foreign.extend(part.foreign);
-            }
-            Ok(findings)
-        })?;
-        for root in self.ownership.pruned_roots() {
-            if self.manifest.key(root).is_none()
-                && let Ok(dir) = self.root.open(root)
-            {
-                self.find_foreign(&dir, &DirRecord::default(), &mut findings)?;
-            }
-        }
-        Ok(findings)
-    }
-
-    fn look_along(&self, stretch: Stretch<'_>) -> Result<Findings, Error> {
-        let mut findings = Findings::default();
-        let mut site = Site::new(self.root);
-        self.manifest.walk(stretch, |path, record| {
-            self.cancel.check().map_err(Error::Cancelled)?;
-            self.look_at(&mut site, (path, &record), &mut findings)
-        })?;
-        Ok(findings)
-    }
-
     /// Looks at a directory from the one above it: most have few files, and to open each would cost
     /// more than to look at them.
     fn look_at(

@@ -10,6 +10,7 @@
 
 mod conclude;
 mod course;
+mod foresight;
 mod planning;
 mod private;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use foresight::Foresight;
 pub use written::Written;
 
 use crate::apply::{Gate, OpenGate};
@@ -73,6 +75,8 @@ pub struct View {
     /// What opening brought to light; every plan repeats it.
     notices: Vec<Warning>,
     volume: Volume,
+    /// What a look before this run has seen.
+    foresight: Option<Foresight>,
 }
 
 /// A data directory, locked for this run.
@@ -122,7 +126,7 @@ impl View {
             Some(Loaded::Absent) | None => (Manifest::absent(), Vec::new()),
         };
         let volume = volume(&root, data).map_err(disk)?;
-        Ok(Self { root, state, manifest, notices, volume })
+        Ok(Self { root, state, manifest, notices, volume, foresight: None })
     }
 
     /// Plans what would bring the data directory to the state of the source. Writes nothing.
@@ -214,7 +218,7 @@ impl Engine {
         lock.clean(&state).map_err(disk)?;
         let volume = volume(&root, &options.data).map_err(disk)?;
         let own = root.open(STATE_DIR.as_bytes()).map_err(disk)?;
-        let view = View { root, state: Some(own), manifest, notices, volume };
+        let view = View { root, state: Some(own), manifest, notices, volume, foresight: None };
         Ok(Self { view, state, lock })
     }
 
@@ -256,6 +260,11 @@ impl Engine {
     /// long. A run that has nothing to do does not.
     pub fn sign(&mut self) -> Result<(), DiskError> {
         self.lock.sign(&self.state)
+    }
+
+    /// Takes over what was seen before the data directory was locked.
+    pub fn foresee(&mut self, foresight: Option<Foresight>) {
+        self.view.foresee(foresight);
     }
 
     /// Returns the data directory for looking.

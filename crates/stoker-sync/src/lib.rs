@@ -38,7 +38,7 @@ pub mod write;
 pub use apply::{Gate, OpenGate};
 pub use cancel::{Cancel, Cancelled};
 pub use disk::DiskError;
-pub use engine::{Engine, Missing, OpenError, Options, View, Written};
+pub use engine::{Engine, Foresight, Missing, OpenError, Options, View, Written};
 pub use path::RelPath;
 pub use plan::Plan;
 pub use report::Report;

@@ -122,7 +122,7 @@ fn take(source: &mut WorkDir, setting: Setting<'_>, outcome: &mut Outcome) -> Re
     (cycle::SYNC.first)(setting, outcome)?;
     let root = source.scan().map_err(|error| Failure::world("WorkingDirectory", &error))?;
     outcome.commit = Some(root.to_string());
-    let mut subject = Subject { commit: root.to_string(), source };
+    let mut subject = Subject { commit: root.to_string(), source, foresight: None };
     (cycle::SYNC.then)(&mut subject, setting, outcome)
 }
 

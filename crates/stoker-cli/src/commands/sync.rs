@@ -86,8 +86,12 @@ fn take(
         patience: job.target.data.lock_timeout,
         unreachable: origin.unreachable,
     };
-    let resolved = resolve(&question, &origin.wanted, cancel);
-    outcome.durations.resolve = started.elapsed();
+    let (resolved, foresight) = cycle::look_while(setting, || {
+        let resolved = resolve(&question, &origin.wanted, cancel);
+        outcome.durations.resolve = started.elapsed();
+        resolved
+    });
+    outcome.durations.plan += started.elapsed().saturating_sub(outcome.durations.resolve);
     let Resolution { name, commit, warnings } = resolved.map_err(|error| cycle::git(&error))?;
     outcome.resolved_ref = Some(name.into());
     outcome.commit = Some(commit.to_string());
@@ -100,7 +104,7 @@ fn take(
     }
     let patience = job.target.data.lock_timeout;
     let mut source = CommitOnDemand::new((origin, &commit), patience, cancel);
-    let mut subject = Subject { commit: commit.to_string(), source: &mut source };
+    let mut subject = Subject { commit: commit.to_string(), source: &mut source, foresight };
     let result = (step.then)(&mut subject, setting, outcome);
     outcome.durations.fetch = source.spent();
     result

@@ -5,10 +5,12 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use super::conclude::Conclusion;
+use super::foresight::Foresight;
 use super::planning::Planning;
 use crate::compose::mount::Mount;
 use crate::compose::{self, Composition, Trust};
 use crate::disk::Nature;
+use crate::drift::round::Round;
 use crate::drift::{Findings, Inspection};
 use crate::make;
 use crate::manifest::record::FileRecord;
@@ -27,7 +29,7 @@ use crate::survey::{Found, Site, Survey};
 pub(super) struct Course<'a> {
     planning: Planning<'a>,
     mounts: &'a [Mount],
-    ownership: Ownership<'a>,
+    pub(super) ownership: Ownership<'a>,
     /// Whether mappings are those of the last sync, so that equal layers are equal content.
     goes_on: bool,
 }
@@ -41,7 +43,14 @@ impl<'a> Course<'a> {
     /// Returns whether a run of the same commit would find nothing to do.
     pub(super) fn is_settled(&self) -> Result<bool, Error> {
         let stale = make::stale_dirs(&self.planning.view.manifest, &self.workshop());
-        Ok(stale.is_empty() && self.inspect()?.is_clean(&self.ownership))
+        Ok(stale.is_empty() && (self.is_foreseen() || self.inspect()?.is_clean(&self.ownership)))
+    }
+
+    /// Whether a look that was taken before the commit was known says all that this one would.
+    fn is_foreseen(&self) -> bool {
+        let Planning { view, request, .. } = self.planning;
+        let holds = |foresight: &Foresight| foresight.holds_for(&view.manifest);
+        self.goes_on && request.look == Look::Stat && view.foresight.as_ref().is_some_and(holds)
     }
 
     /// Plans.
@@ -84,14 +93,15 @@ impl<'a> Course<'a> {
         if is_brief && self.goes_on {
             return Ok(Findings::default());
         }
-        let mut findings = self.inspection().run().map_err(|source| Error::Drift { source })?;
+        let mut findings =
+            Round::new(self.inspection()).run().map_err(|source| Error::Drift { source })?;
         if is_brief {
             findings.suspects.clear();
         }
         Ok(findings)
     }
 
-    fn inspection(&self) -> Inspection<'_> {
+    pub(super) fn inspection(&self) -> Inspection<'_> {
         let Planning { view, request, cancel } = self.planning;
         Inspection {
             root: &view.root,

@@ -48,7 +48,7 @@ impl Planning<'_> {
         Course::new(*self, &mounts, goes_on).run(source)
     }
 
-    fn is_same_profile(&self) -> bool {
+    pub(super) fn is_same_profile(&self) -> bool {
         let manifest = &self.view.manifest;
         let shapes = manifest.header().mappings.iter().map(|mapping| mapping.shape);
         !manifest.is_absent() && manifest.header().profile == self.request.profile(shapes)

@@ -1,6 +1,7 @@
 //! Claims about whole runs, on a real disk.
 
 mod drift;
+mod foresight;
 mod overlap;
 mod ownership;
 mod told;

@@ -1,0 +1,109 @@
+//! One look at everything, in parts: whoever has time takes the next one.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use super::site::Site;
+use super::{Error, Findings, Inspection};
+use crate::manifest::{DirRecord, Stretch};
+
+/// Files below which a second thread costs more than it brings.
+const WORTH_A_THREAD: u64 = 4_000;
+/// Into how many parts a large directory is divided: few enough to cost nothing, and enough for two
+/// threads to end at about the same time, however unequal their processors are.
+const PARTS: usize = 32;
+
+/// A look at everything that has begun.
+pub(crate) struct Round<'a> {
+    inspection: Inspection<'a>,
+    stretches: Vec<Stretch<'a>>,
+    next: AtomicUsize,
+    is_given_up: AtomicBool,
+}
+
+impl<'a> Round<'a> {
+    pub(crate) fn new(inspection: Inspection<'a>) -> Self {
+        let parts = if is_worth_a_thread(&inspection) { PARTS } else { 1 };
+        let stretches = inspection.manifest.stretches(parts);
+        Self {
+            inspection,
+            stretches,
+            next: AtomicUsize::new(0),
+            is_given_up: AtomicBool::new(false),
+        }
+    }
+
+    /// Looks at everything.
+    pub(crate) fn run(&self) -> Result<Findings, Error> {
+        if is_worth_a_thread(&self.inspection) { self.share(|| ()) } else { self.take_part() }
+    }
+
+    /// Looks at everything: at once on a thread of its own, and on this one after `first`.
+    pub(crate) fn share(&self, first: impl FnOnce()) -> Result<Findings, Error> {
+        thread::scope(|scope| {
+            let other = scope.spawn(|| self.take_part());
+            first();
+            let own = self.take_part();
+            let other = other.join().expect("looking at files does not panic");
+            let (mut findings, others) = (own?, other?);
+            findings.suspects.extend(others.suspects);
+            findings.foreign.extend(others.foreign);
+            Ok(findings)
+        })
+    }
+
+    /// Ends the look early; what it has found is not all.
+    pub(crate) fn give_up(&self) {
+        self.is_given_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes one part after the other until none is left.
+    fn take_part(&self) -> Result<Findings, Error> {
+        let mut findings = Findings::default();
+        let taken = self.take_parts(&mut findings);
+        // Nobody needs the rest of a look that failed.
+        taken.inspect_err(|_| self.give_up()).map(|()| findings)
+    }
+
+    fn take_parts(&self, findings: &mut Findings) -> Result<(), Error> {
+        loop {
+            let part = self.next.fetch_add(1, Ordering::Relaxed);
+            match self.stretches.get(part) {
+                Some(stretch) => self.look_along(*stretch, findings)?,
+                None if part == self.stretches.len() => self.look_into_roots(findings)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn look_along(&self, stretch: Stretch<'_>, findings: &mut Findings) -> Result<(), Error> {
+        let Inspection { root, manifest, cancel, .. } = self.inspection;
+        let mut site = Site::new(root);
+        let looked = manifest.walk(stretch, |path, record| {
+            if self.is_given_up.load(Ordering::Relaxed) {
+                return Err(None);
+            }
+            cancel.check().map_err(|cancelled| Some(Error::Cancelled(cancelled)))?;
+            self.inspection.look_at(&mut site, (path, &record), findings).map_err(Some)
+        });
+        looked.or_else(|failed| failed.map_or(Ok(()), Err))
+    }
+
+    /// Looks into the owned directories that nothing was put in.
+    fn look_into_roots(&self, findings: &mut Findings) -> Result<(), Error> {
+        let Inspection { root, manifest, ownership, .. } = self.inspection;
+        for path in ownership.pruned_roots() {
+            if manifest.key(path).is_none()
+                && let Ok(dir) = root.open(path)
+            {
+                self.inspection.find_foreign(&dir, &DirRecord::default(), findings)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether there is so much to look at that two do it sooner.
+pub(crate) fn is_worth_a_thread(inspection: &Inspection<'_>) -> bool {
+    inspection.manifest.header().files >= WORTH_A_THREAD
+}

@@ -1,0 +1,71 @@
+//! A look at the live files that is taken before it is known whether there is another commit.
+//!
+//! Most runs wait for a remote only to hear that there is nothing new, and then look whether the
+//! files are still as they were. That needs nothing of the remote's answer, so it is done meanwhile.
+//! Of what is seen so early only one thing is used, and only while nobody has synced since: that all
+//! was as it should be. Anything else is looked at again by the run itself, which has the lock.
+
+use super::View;
+use super::course::Course;
+use super::planning::Planning;
+use crate::cancel::Cancel;
+use crate::compose::mount;
+use crate::drift::round::{self, Round};
+use crate::manifest::Manifest;
+use crate::request::{Look, Request};
+
+/// That all live files were as the last sync had left them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foresight {
+    generation: u64,
+    commit: String,
+}
+
+impl Foresight {
+    /// Returns whether it speaks of this sync, and not of one before it.
+    pub(super) fn holds_for(&self, manifest: &Manifest) -> bool {
+        let header = manifest.header();
+        self.generation == header.generation && self.commit == header.commit
+    }
+}
+
+impl View {
+    /// Waits for something, and looks meanwhile whether the live files are as the last sync left
+    /// them, if a run of `request` would. When the wait is over and its result asks for another
+    /// commit, the look ends unused.
+    pub fn look_while<T>(
+        &self,
+        (request, cancel): (&Request, &Cancel),
+        wait: impl FnOnce() -> T,
+        is_same_commit: impl FnOnce(&T) -> bool,
+    ) -> (T, Option<Foresight>) {
+        let planning = Planning { view: self, request, cancel };
+        let header = self.manifest.header();
+        let is_due = request.look == Look::Stat && planning.is_same_profile();
+        let mounts = mount::remembered(&request.mappings, &header.mappings);
+        let course = Course::new(planning, &mounts, true);
+        if !is_due || !round::is_worth_a_thread(&course.inspection()) {
+            return (wait(), None);
+        }
+        let look = Round::new(course.inspection());
+        let (mut awaited, mut is_wanted) = (None, false);
+        let findings = look.share(|| {
+            let result = wait();
+            is_wanted = is_same_commit(&result);
+            if !is_wanted {
+                look.give_up();
+            }
+            awaited = Some(result);
+        });
+        let is_clean = findings.is_ok_and(|findings| findings.is_clean(&course.ownership));
+        let is_sound = is_wanted && is_clean && !self.manifest.is_damaged();
+        let (generation, commit) = (header.generation, header.commit.clone());
+        let foresight = is_sound.then_some(Foresight { generation, commit });
+        (awaited.expect("the wait is over"), foresight)
+    }
+
+    /// Takes over what was seen early.
+    pub fn foresee(&mut self, foresight: Option<Foresight>) {
+        self.foresight = foresight;
+    }
+}
