@@ -23,6 +23,8 @@ use crate::limits::{Limits, Pace, Progress, Verdict};
 const STDERR_HALF: usize = 8 * 1024;
 /// How often a running command is looked at; its exit is noticed at once.
 const TICK: Duration = Duration::from_millis(50);
+/// How often we look how far it has come, which takes a dozen files to read.
+const LOOK: Duration = Duration::from_millis(500);
 /// Time to tidy up between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -98,7 +100,11 @@ fn join<T>(thread: thread::JoinHandle<T>) -> T {
 
 /// Waits for the end, or brings it about.
 fn attend(child: &mut Child, job: &Job<'_>) -> Result<ExitStatus, Error> {
-    let mut pace = Pace::start(job.limits, Instant::now());
+    let started = Instant::now();
+    let mut pace = Pace::start(job.limits, started);
+    // Who has little time is looked at more often.
+    let period = LOOK.min(job.limits.timeout / 8);
+    let mut next_look = started + period;
     let verdict = loop {
         match guard::exited(child, TICK) {
             Ok(true) => break Ok(()),
@@ -108,12 +114,17 @@ fn attend(child: &mut Child, job: &Job<'_>) -> Result<ExitStatus, Error> {
         if job.cancel.is_cancelled() {
             break Err(Error::Cancelled);
         }
+        let now = Instant::now();
+        if job.arrived.is_some() && now < next_look {
+            continue;
+        }
+        next_look = now + period;
         let progress = job.arrived.map(|(arrived, limit)| (progress(child, arrived), limit));
         if let Some((_, limit)) = progress.filter(|(progress, limit)| progress.bytes > *limit) {
             break Err(Error::TooMuch { limit });
         }
         let progress = progress.map(|(progress, _)| progress);
-        match pace.judge(Instant::now(), progress) {
+        match pace.judge(now, progress) {
             Verdict::GoOn => {}
             Verdict::TimedOut => break Err(Error::TimedOut { after: job.limits.timeout }),
             Verdict::Stalled => break Err(Error::Stalled),

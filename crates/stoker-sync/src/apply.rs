@@ -27,8 +27,9 @@ use crate::manifest::record::DirPatch;
 use crate::report::Halves;
 use crate::store;
 use crate::write::Stage;
-pub(crate) use amend::Amended;
-pub(crate) use step::Stepper;
+use amend::Amended;
+pub(crate) use step::Pass;
+use step::{Staged, Stepper};
 
 /// Asked before live files change, and between two directories.
 pub trait Gate {
@@ -104,7 +105,6 @@ impl Gate for OpenGate {
 pub(crate) struct Application<'a> {
     pub(crate) root: &'a Dir,
     pub(crate) state: &'a Dir,
-    pub(crate) lock: &'a Lock,
     pub(crate) groups: &'a [Group],
     pub(crate) header: &'a Header,
     pub(crate) patches: &'a [DirPatch],
@@ -113,36 +113,54 @@ pub(crate) struct Application<'a> {
 }
 
 impl Application<'_> {
-    /// Applies, and returns the paths that failed.
-    pub(crate) fn run(self, gate: &mut dyn Gate) -> Result<Vec<DiskError>, Error> {
+    /// Applies what is prepared, and returns the paths that failed.
+    pub(crate) fn run(self, lock: &Lock, gate: &mut dyn Gate) -> Result<Vec<DiskError>, Error> {
         let record = |source| Error::Record { source };
-        gate.prepare(journal::halves(self.groups));
-        gate.open().map_err(|source| Error::Gate { source })?;
-        if !self.lock.is_held(self.state) {
+        self.open(gate).map_err(|source| Error::Gate { source })?;
+        if !lock.is_held(self.state) {
             return Err(Error::LockLost);
         }
         let begun = self.state.rename(store::PREPARED, self.state, store::JOURNAL);
         begun.map_err(|source| Error::Begin { source })?;
         self.state.sync().map_err(record)?;
-        let mut stepper = Stepper::new(self.root);
+        self.take(Pass::First, gate).map_err(record)
+    }
+
+    /// Asks the gate.
+    pub(crate) fn open(
+        &self,
+        gate: &mut dyn Gate,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        gate.prepare(journal::halves(self.groups));
+        gate.open()
+    }
+
+    /// Takes the steps of the journal, makes it the manifest, and returns the paths that failed.
+    pub(crate) fn take(
+        &self,
+        pass: Pass,
+        gate: &mut dyn Gate,
+    ) -> Result<Vec<DiskError>, DiskError> {
+        let staged = Staged::open(self.root, pass);
+        let mut stepper = Stepper::new(self.root, &staged);
         for (index, group) in self.groups.iter().enumerate() {
             if index > 0 {
                 gate.renew();
             }
             stepper.take(group);
         }
-        let failed = stepper.finish().map_err(record)?;
+        let failed = stepper.finish()?;
         if !failed.is_empty() {
             let amended = Amended { header: self.header, patches: self.patches, failed: &failed };
-            amended.write(self.state, self.last_commit).map_err(record)?;
+            amended.write(self.state, self.last_commit)?;
         }
-        commit(self.root, self.state, self.header.generation).map_err(record)?;
+        commit(self.root, self.state, self.header.generation)?;
         Ok(failed)
     }
 }
 
 /// Turns the journal into the manifest and clears the stage.
-pub(crate) fn commit(root: &Dir, state: &Dir, generation: u64) -> Result<(), DiskError> {
+fn commit(root: &Dir, state: &Dir, generation: u64) -> Result<(), DiskError> {
     state.rename_new(store::JOURNAL, state, &store::segment_name(generation))?;
     state.sync()?;
     Stage::remove(root)

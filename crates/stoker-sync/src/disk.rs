@@ -67,15 +67,13 @@ impl DiskError {
         self.source.kind()
     }
 
-    /// Returns errors for paths that were not tried because of this one.
-    pub(crate) fn of_others<'p>(&self, paths: impl Iterator<Item = &'p RelPath>) -> Vec<Self> {
-        let other = |path: &RelPath| Self {
-            action: "go on to",
-            path: path.clone(),
-            top: self.top,
-            source: self.source.kind().into(),
+    /// Returns the error of a path that was not tried because of this one.
+    pub(crate) fn of_other(&self, path: &RelPath) -> Self {
+        let source = match self.source.raw_os_error() {
+            Some(number) => io::Error::from_raw_os_error(number),
+            None => self.source.kind().into(),
         };
-        paths.map(other).collect()
+        Self { action: "go on to", path: path.clone(), top: self.top, source }
     }
 
     /// Returns whether the system gave this error number.

@@ -4,7 +4,7 @@
 //! is found was not yet to be seen and goes. What is finished changes live files, so that the gate is
 //! asked before, as for any other change.
 
-use crate::apply::{self, Amended, Gate, Stepper};
+use crate::apply::{Application, Gate, Pass};
 use crate::disk::{Dir, DiskError};
 use crate::journal::{self, Group};
 use crate::manifest::Manifest;
@@ -124,22 +124,11 @@ fn finish(
         state.remove_tree(store::JOURNAL).map_err(disk)?;
         return Ok(Vec::new());
     }
-    gate.prepare(journal::halves(&groups));
-    gate.open().map_err(|source| Error::Gate { source })?;
-    let mut stepper = Stepper::new(root);
-    for (index, group) in groups.iter().enumerate() {
-        if index > 0 {
-            gate.renew();
-        }
-        stepper.take(group);
-    }
-    let failed = stepper.finish().map_err(disk)?;
-    if !failed.is_empty() {
-        let amended = Amended { header: &header, patches: &patches, failed: &failed };
-        let last_commit = last.map_or("", |last| last.commit.as_str());
-        amended.write(state, last_commit).map_err(disk)?;
-    }
-    apply::commit(root, state, header.generation).map_err(disk)?;
+    let last_commit = last.map_or("", |last| last.commit.as_str());
+    let (header, patches, groups) = (&header, &patches[..], &groups[..]);
+    let application = Application { root, state, groups, header, patches, last_commit };
+    application.open(gate).map_err(|source| Error::Gate { source })?;
+    let failed = application.take(Pass::Again, gate).map_err(disk)?;
     let message = "a run that had ended early was finished, but this path could not be changed";
     let unfinished =
         |error: &DiskError| Warning::new(Code::Recovered, error.path().clone(), message);

@@ -13,13 +13,14 @@ use crate::trace::{Point, can_trace, each, learn, sample, strike};
 use crate::world::{Run, STOKER, World, eventually, plant, plant_files, spawn};
 
 /// Which calls fail how, as a full or broken disk makes them.
-const FAULTS: [(&str, &str); 9] = [
+const FAULTS: [(&str, &str); 10] = [
     ("fsync", "EIO"),
     ("fdatasync", "EIO"),
     ("syncfs", "EIO"),
     ("write", "ENOSPC"),
     ("write", "EIO"),
     ("openat", "EACCES"),
+    ("openat2", "EACCES"),
     ("renameat", "EROFS"),
     ("unlinkat", "EACCES"),
     ("mkdirat", "ENOSPC"),

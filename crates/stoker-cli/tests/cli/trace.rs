@@ -29,6 +29,35 @@ pub(crate) struct Point {
     pub(crate) number: usize,
 }
 
+/// How often a point was reached. A run that has to wait for git makes a few calls more or less, so
+/// that some points are missed.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    struck: AtomicUsize,
+    missed: AtomicUsize,
+}
+
+impl Tally {
+    /// Takes the exit code of a run that was to be killed at a point.
+    #[track_caller]
+    pub(crate) fn note(&self, code: i32, point: &Point) {
+        let side = match code {
+            KILLED => &self.struck,
+            0 => &self.missed,
+            _ => panic!("exit {code} when killed at {point:?}"),
+        };
+        side.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// If most points were missed, the rest proves little.
+    #[track_caller]
+    pub(crate) fn proves_something(&self) {
+        let [struck, missed] =
+            [&self.struck, &self.missed].map(|side| side.load(Ordering::Relaxed));
+        assert!(struck > 4 * missed, "{missed} points were missed, {struck} were not");
+    }
+}
+
 /// The changing calls of a traced run, in order; `concerns` chooses by the traced line.
 pub(crate) fn points(trace: &Path, concerns: impl Fn(&str) -> bool) -> Vec<Point> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();

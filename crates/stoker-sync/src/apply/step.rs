@@ -17,28 +17,60 @@ const PATIENCE: usize = 20;
 
 type Done = Result<(), DiskError>;
 
+/// Whether the steps of a journal may have been taken before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pass {
+    /// Everything is still to be done.
+    First,
+    /// What is not staged any more has been placed.
+    Again,
+}
+
+/// What waits to be placed.
+pub(super) struct Staged {
+    pass: Pass,
+    /// It is there as long as the journal is: if it is not, nobody knows what was done.
+    dir: Result<Dir, DiskError>,
+}
+
 /// Takes steps and remembers what they touched.
-pub(crate) struct Stepper<'a> {
+pub(super) struct Stepper<'a> {
     root: &'a Dir,
-    staging: Option<Dir>,
+    staged: &'a Staged,
     open: Option<Dir>,
     touched: BTreeSet<RelPath>,
     failed: Vec<DiskError>,
 }
 
+impl Staged {
+    pub(super) fn open(root: &Dir, pass: Pass) -> Self {
+        Self { pass, dir: root.open(STAGING_DIR.as_bytes()) }
+    }
+
+    /// Returns where something waits to be placed; `None` if that was done.
+    fn find(&self, name: &[u8], to: &RelPath) -> Result<Option<&Dir>, DiskError> {
+        let dir = self.dir.as_ref().map_err(|error| error.of_other(to))?;
+        match self.pass {
+            Pass::First => dir.look_there(name).map(Some).map_err(|error| error.of_other(to)),
+            Pass::Again => dir.look(name),
+        }
+        .map(|look| look.map(|_| dir))
+    }
+}
+
 impl<'a> Stepper<'a> {
     /// Begins on the live tree.
-    pub(crate) fn new(root: &'a Dir) -> Self {
-        let staging = root.open(STAGING_DIR.as_bytes()).ok();
-        Self { root, staging, open: None, touched: BTreeSet::new(), failed: Vec::new() }
+    pub(super) fn new(root: &'a Dir, staged: &'a Staged) -> Self {
+        Self { root, staged, open: None, touched: BTreeSet::new(), failed: Vec::new() }
     }
 
     /// Takes the steps of one directory. After a failure the rest of them is left: a resource is
     /// changed as a whole or seen to be unchanged.
-    pub(crate) fn take(&mut self, group: &Group) {
+    pub(super) fn take(&mut self, group: &Group) {
         for (at, step) in group.iter().enumerate() {
             if let Err(error) = self.step(step) {
-                let undone = error.of_others(group[at + 1..].iter().map(Step::path));
+                let undone = group[at + 1..].iter().map(|step| error.of_other(step.path()));
+                let undone: Vec<DiskError> = undone.collect();
                 self.failed.push(error);
                 self.failed.extend(undone);
                 return;
@@ -47,7 +79,7 @@ impl<'a> Stepper<'a> {
     }
 
     /// Makes what was touched durable, and returns the failures.
-    pub(crate) fn finish(self) -> Result<Vec<DiskError>, DiskError> {
+    pub(super) fn finish(self) -> Result<Vec<DiskError>, DiskError> {
         if self.touched.len() > FEW {
             self.root.sync_volume()?;
             return Ok(self.failed);
@@ -78,17 +110,8 @@ impl<'a> Stepper<'a> {
     }
 
     fn place(&mut self, staged: &[u8], to: &RelPath) -> Done {
-        let Some(staging) = self.staging.take() else { return Ok(()) };
-        let done = self.place_from(&staging, staged, to);
-        self.staging = Some(staging);
-        done
-    }
-
-    fn place_from(&mut self, staging: &Dir, staged: &[u8], to: &RelPath) -> Done {
         self.touch(&to.parent());
-        if staging.look(staged)?.is_none() {
-            return Ok(());
-        }
+        let Some(staging) = self.staged.find(staged, to)? else { return Ok(()) };
         let mut moved = Ok(());
         for _ in 0..PATIENCE {
             let dir = self.make_way(&to.parent())?;
@@ -103,17 +126,8 @@ impl<'a> Stepper<'a> {
     }
 
     fn graft(&mut self, staged: &[u8], to: &RelPath) -> Done {
-        let Some(staging) = self.staging.take() else { return Ok(()) };
-        let done = self.graft_from(&staging, staged, to);
-        self.staging = Some(staging);
-        done
-    }
-
-    fn graft_from(&mut self, staging: &Dir, staged: &[u8], to: &RelPath) -> Done {
         self.touch(&to.parent());
-        if staging.look(staged)?.is_none() {
-            return Ok(());
-        }
+        let Some(staging) = self.staged.find(staged, to)? else { return Ok(()) };
         let parent = self.make_way(&to.parent())?;
         let name = path::file_name(to);
         match staging.rename_new(staged, parent, name) {

@@ -112,6 +112,12 @@ impl Dir {
         }
     }
 
+    /// Looks at one entry that must be there.
+    pub(crate) fn look_there(&self, name: &[u8]) -> Result<Look> {
+        let look = self.look(name)?;
+        self.at(name, "find", look.ok_or(Errno::NOENT))
+    }
+
     /// Looks at an open file of this directory.
     pub(crate) fn look_at_file(&self, name: &[u8], file: &std::fs::File) -> Result<Look> {
         self.at(name, "look at", fs::fstat(file)).map(|stat| Look::of(&stat))

@@ -1,7 +1,9 @@
 //! One look at everything, in parts: whoever has time takes the next one.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use super::site::Site;
 use super::{Error, Findings, Inspection};
@@ -12,37 +14,49 @@ const WORTH_A_THREAD: u64 = 4_000;
 /// Into how many parts a large directory is divided: few enough to cost nothing, and enough for two
 /// threads to end at about the same time, however unequal their processors are.
 const PARTS: usize = 32;
+/// How long something else is awaited before a look begins beside it: an answer that comes sooner may
+/// say that nobody needs the look.
+const HEAD_START: Duration = Duration::from_millis(50);
 
-/// A look at everything that has begun.
+/// A look at everything, begun or to begin.
 pub(crate) struct Round<'a> {
     inspection: Inspection<'a>,
-    stretches: Vec<Stretch<'a>>,
+    /// Known when somebody begins: to find them takes a part of the manifest.
+    stretches: OnceLock<Vec<Stretch<'a>>>,
     next: AtomicUsize,
     is_given_up: AtomicBool,
 }
 
 impl<'a> Round<'a> {
     pub(crate) fn new(inspection: Inspection<'a>) -> Self {
-        let parts = if is_worth_a_thread(&inspection) { PARTS } else { 1 };
-        let stretches = inspection.manifest.stretches(parts);
         Self {
             inspection,
-            stretches,
+            stretches: OnceLock::new(),
             next: AtomicUsize::new(0),
             is_given_up: AtomicBool::new(false),
         }
     }
 
-    /// Looks at everything.
-    pub(crate) fn run(&self) -> Result<Findings, Error> {
-        if is_worth_a_thread(&self.inspection) { self.share(|| ()) } else { self.take_part() }
+    /// Returns whether there is so much to look at that two do it sooner.
+    pub(crate) fn is_worth_a_thread(&self) -> bool {
+        self.inspection.manifest.header().files >= WORTH_A_THREAD
     }
 
-    /// Looks at everything: at once on a thread of its own, and on this one after `first`.
+    /// Looks at everything.
+    pub(crate) fn run(&self) -> Result<Findings, Error> {
+        if self.is_worth_a_thread() { self.share(|| ()) } else { self.take_part() }
+    }
+
+    /// Looks at everything, on this thread and on another, when `first` is done; if that takes long,
+    /// the other begins meanwhile.
     pub(crate) fn share(&self, first: impl FnOnce()) -> Result<Findings, Error> {
         thread::scope(|scope| {
-            let other = scope.spawn(|| self.take_part());
+            let other = scope.spawn(|| {
+                thread::park_timeout(HEAD_START);
+                self.take_part()
+            });
             first();
+            other.thread().unpark();
             let own = self.take_part();
             let other = other.join().expect("looking at files does not panic");
             let (mut findings, others) = (own?, other?);
@@ -66,14 +80,21 @@ impl<'a> Round<'a> {
     }
 
     fn take_parts(&self, findings: &mut Findings) -> Result<(), Error> {
-        loop {
+        while !self.is_given_up.load(Ordering::Relaxed) {
             let part = self.next.fetch_add(1, Ordering::Relaxed);
-            match self.stretches.get(part) {
+            let stretches = self.stretches();
+            match stretches.get(part) {
                 Some(stretch) => self.look_along(*stretch, findings)?,
-                None if part == self.stretches.len() => self.look_into_roots(findings)?,
-                None => return Ok(()),
+                None if part == stretches.len() => self.look_into_roots(findings)?,
+                None => break,
             }
         }
+        Ok(())
+    }
+
+    fn stretches(&self) -> &[Stretch<'a>] {
+        let parts = if self.is_worth_a_thread() { PARTS } else { 1 };
+        self.stretches.get_or_init(|| self.inspection.manifest.stretches(parts))
     }
 
     fn look_along(&self, stretch: Stretch<'_>, findings: &mut Findings) -> Result<(), Error> {
@@ -101,9 +122,4 @@ impl<'a> Round<'a> {
         }
         Ok(())
     }
-}
-
-/// Returns whether there is so much to look at that two do it sooner.
-pub(crate) fn is_worth_a_thread(inspection: &Inspection<'_>) -> bool {
-    inspection.manifest.header().files >= WORTH_A_THREAD
 }

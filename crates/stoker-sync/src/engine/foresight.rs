@@ -10,7 +10,7 @@ use super::course::Course;
 use super::planning::Planning;
 use crate::cancel::Cancel;
 use crate::compose::mount;
-use crate::drift::round::{self, Round};
+use crate::drift::round::Round;
 use crate::manifest::Manifest;
 use crate::request::{Look, Request};
 
@@ -44,10 +44,10 @@ impl View {
         let is_due = request.look == Look::Stat && planning.is_same_profile();
         let mounts = mount::remembered(&request.mappings, &header.mappings);
         let course = Course::new(planning, &mounts, true);
-        if !is_due || !round::is_worth_a_thread(&course.inspection()) {
+        let look = Round::new(course.inspection());
+        if !is_due || !look.is_worth_a_thread() {
             return (wait(), None);
         }
-        let look = Round::new(course.inspection());
         let (mut awaited, mut is_wanted) = (None, false);
         let findings = look.share(|| {
             let result = wait();

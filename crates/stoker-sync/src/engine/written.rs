@@ -86,13 +86,12 @@ impl<'e> Written<'e> {
         let application = Application {
             root: &view.root,
             state,
-            lock,
             groups: &self.groups,
             header: &header,
             patches: &self.plan.work.patches,
             last_commit: &view.manifest.header().commit,
         };
-        let failed = application.run(gate).inspect_err(|error| {
+        let failed = application.run(lock, gate).inspect_err(|error| {
             // Once the journal counts there is no way back: the next start finishes it.
             self.is_open = error.is_untouched();
         })?;
