@@ -16,6 +16,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("git", "git"),
     ("sshd", "openssh-server"),
     ("ssh", "openssh-client"),
+    ("libnss_wrapper.so", "libnss-wrapper"),
     ("unshare", "util-linux"),
     ("ip", "iproute2"),
     ("nft", "nftables"),
@@ -53,11 +54,12 @@ pub(crate) fn install_missing() -> anyhow::Result<()> {
     step::quiet("apt install", &mut install)
 }
 
-fn present(program: &str) -> bool {
+fn present(file: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     // sbin is not on every user's PATH, and sshd insists on being called by its full one.
-    let extra = ["/usr/sbin", "/sbin"].map(Into::into);
-    env::split_paths(&path).chain(extra).any(|directory| directory.join(program).exists())
+    let libraries = format!("/usr/lib/{}-linux-gnu", env::consts::ARCH);
+    let extra = ["/usr/sbin", "/sbin", &libraries].map(Into::into);
+    env::split_paths(&path).chain(extra).any(|directory| directory.join(file).exists())
 }
 
 /// Root owns /proc/self exactly when we are root: no library is needed for one number.

@@ -66,7 +66,7 @@ fn is_test(path: &Path) -> bool {
 }
 
 fn judge(name: &str, text: &str) -> Vec<Finding> {
-    let code: Vec<&str> = text.lines().take_while(|line| *line != "#[cfg(test)]").collect();
+    let code = without_tests(text);
     let explained = code.iter().any(|line| line.starts_with(REASON));
     let limit = if name.ends_with("main.rs") { MAIN } else { FILE };
     let mut findings = Vec::new();
@@ -79,6 +79,16 @@ fn judge(name: &str, text: &str) -> Vec<Finding> {
         findings.push(Finding { text, explained });
     }
     findings
+}
+
+/// The lines before the tests, if they are in the same file.
+fn without_tests(text: &str) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_test_module = |pair: &[&str]| {
+        pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{')
+    };
+    let end = lines.windows(2).position(is_test_module).unwrap_or(lines.len());
+    lines[..end].to_vec()
 }
 
 /// First line and length of each function, read off rustfmt's own layout: a function ends at the
@@ -118,6 +128,13 @@ mod tests {
         let long = "x\n".repeat(301);
         assert!(!judge("a.rs", &long)[0].explained);
         assert!(judge("a.rs", &format!("//! Long: a table\n{long}"))[0].explained);
+    }
+
+    #[test]
+    fn only_tests_in_the_file_itself_are_left_out() {
+        let [long, tests] = ["x\n".repeat(301), "#[cfg(test)]\nmod tests".to_owned()];
+        assert!(judge("a.rs", &format!("{tests} {{\n{long}")).is_empty());
+        assert_eq!(judge("a.rs", &format!("{tests};\n{long}")).len(), 1);
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod git;
 pub mod image;
 pub mod node;
 pub mod object;
+pub mod port;
 pub mod process;
 pub mod program;
 pub mod proxy;

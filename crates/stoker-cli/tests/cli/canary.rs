@@ -190,9 +190,10 @@ fn the_key_of_a_gateway_is_seen_nowhere() {
     let gateway = Gateway::start(Options::over(world.data()).token(&pair)).unwrap();
     let (key, url) = (safe.put("key", &format!("{pair}\n")), gateway.url());
     let canary = Arc::new(Canary::new([secret]));
-    let more = ["--gateway", &url, "--api-key-file", &key, "--gateway-timeout", "1s"];
+    let more = ["--gateway", &url, "--api-key-file", &key];
     let watch = Watch::start(&canary, &world);
     canary.is_absent_from(&world.sync(&repo.url(), &more).exits(0));
+    let more = [&more[..], &["--gateway-timeout", "1s"]].concat();
     assert_eq!(world.live(), plant_files());
     for ugly in
         [Ugly::Status(401), Ugly::Status(500), Ugly::Html, Ugly::Body("text/plain", pair.clone())]

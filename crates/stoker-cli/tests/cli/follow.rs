@@ -13,14 +13,14 @@ use stoker_testkit::tree;
 
 use crate::crash::nothing_is_left;
 use crate::refusal::refused;
-use crate::world::{Run, SOON, World, eventually, plant, plant_files};
+use crate::world::{ENDED, Run, SOON, World, eventually, plant, plant_files};
 
 /// Sends a signal to a command that listens to it, and returns how it ended.
 fn end(child: Guarded, signal: Signal) -> Run {
     let asked = Instant::now();
     child.signal(signal).unwrap();
     let run = Run::of(child.output().unwrap());
-    assert!(asked.elapsed().as_secs() < 5, "it took {:?} to end", asked.elapsed());
+    assert!(asked.elapsed() < ENDED, "it took {:?} to end", asked.elapsed());
     run
 }
 

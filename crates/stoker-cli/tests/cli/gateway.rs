@@ -8,7 +8,7 @@ use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::tree;
 
 use crate::refusal::refused;
-use crate::world::{Run, World, eventually, plant};
+use crate::world::{ENDED, Run, World, eventually, plant};
 
 /// A gateway with its key in a file, and a world that is synced with it once.
 struct Line {
@@ -26,10 +26,14 @@ impl Line {
     }
 
     fn sync(&self) -> Run {
+        self.sync_within("1m")
+    }
+
+    fn sync_within(&self, patience: &str) -> Run {
         let (url, key) = (self.gateway.url(), self.world.path("key"));
         let key = key.to_str().unwrap();
         let more =
-            ["-o", "json", "--gateway", &url, "--api-key-file", key, "--gateway-timeout", "2s"];
+            ["-o", "json", "--gateway", &url, "--api-key-file", key, "--gateway-timeout", patience];
         self.world.sync(&self.repo.url(), &more)
     }
 
@@ -48,7 +52,7 @@ fn a_gateway_scans_and_a_run_is_synced_only_then() {
     assert_eq!(line.gateway.loaded().projects, ["line", "oven"]);
     line.gateway.fail(Fault::new(Ugly::Status(500)).on("/data/api/v1/scan").post());
     line.change();
-    let run = line.sync().exits(1);
+    let run = line.sync_within("2s").exits(1);
     assert_eq!(run.json()["status"], "failed");
     line.gateway.heal();
     let result = line.sync().exits(0).json();
@@ -78,7 +82,7 @@ fn a_gateway_that_is_away_gets_its_files_and_is_owed_a_scan() {
     line.sync().exits(0);
     line.change();
     line.gateway.set(State::Down);
-    let run = line.sync();
+    let run = line.sync_within("2s");
     let result = run.json();
     refused(run, 1, "GatewayConnectionRefused", &[&line.gateway.url()]);
     assert_eq!(result["scan"]["projects"], "owed");
@@ -94,7 +98,7 @@ fn a_gateway_that_is_away_gets_its_files_and_is_owed_a_scan() {
 fn a_scan_that_is_owed_is_told_by_a_run_without_a_gateway() {
     let line = Line::new();
     line.gateway.set(State::Down);
-    line.sync().exits(1);
+    line.sync_within("2s").exits(1);
     let run = line.world.sync(&line.repo.url(), &["-o", "json"]).exits(0).json();
     assert_eq!(run["status"], "unchanged");
     assert_eq!(
@@ -121,7 +125,7 @@ fn a_run_that_is_asked_to_end_during_a_scan_ends_soon_and_owes_it() {
     let asked = Instant::now();
     child.signal(Signal::TERM).unwrap();
     let run = Run::of(child.output().unwrap()).exits(143);
-    assert!(asked.elapsed() < Duration::from_secs(5), "it took {:?}", asked.elapsed());
+    assert!(asked.elapsed() < ENDED, "it took {:?}", asked.elapsed());
     assert_eq!(run.json()["scan"]["projects"], "owed", "{run:?}");
     assert_eq!(world.live(), crate::world::plant_files(), "the files have landed");
     let later = world.sync(&repo.url(), &["-o", "json"]).exits(0).json();
@@ -138,7 +142,7 @@ fn a_run_that_is_asked_to_end_during_a_scan_ends_soon_and_owes_it() {
 fn a_lock_that_another_holds_stops_the_run_before_any_file() {
     let line = Line::new();
     line.gateway.hold_lock(Half::Projects, Duration::from_mins(1));
-    let run = line.sync();
+    let run = line.sync_within("2s");
     refused(run, 1, "ScanLockHeld", &[]);
     assert_eq!(line.world.live(), tree::Tree::default());
     crate::crash::nothing_is_left(&line.world);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -90,6 +91,8 @@ impl Watch {
             while !flag.load(Ordering::Relaxed) {
                 look_at_processes(&canary, &root, &mut seen);
                 look_at_files(&canary, &root, &mut seen);
+                // Others need the processor, too.
+                thread::sleep(Duration::from_millis(1));
             }
             seen
         });

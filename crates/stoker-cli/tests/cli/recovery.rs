@@ -83,8 +83,12 @@ impl Site {
     }
 
     fn sync(&self, repo: &str) -> Run {
+        self.sync_within("1m", repo)
+    }
+
+    fn sync_within(&self, patience: &str, repo: &str) -> Run {
         let (url, key) = self.flags();
-        let more = ["--gateway", &url, "--api-key-file", &key, "--gateway-timeout", "2s"];
+        let more = ["--gateway", &url, "--api-key-file", &key, "--gateway-timeout", patience];
         let more = [&more[..], &["--ref", "new", "-o", "json"]].concat();
         self.world.sync(repo, &more)
     }
@@ -102,7 +106,7 @@ fn a_gateway_that_refuses_the_key_gets_no_file_of_a_killed_run_either() {
     }
     site.gateway.heal();
     site.gateway.hold_lock(Half::Projects, Duration::from_mins(1));
-    refused(site.sync(AWAY), 1, "ScanLockHeld", &[]);
+    refused(site.sync_within("2s", AWAY), 1, "ScanLockHeld", &[]);
     assert_eq!(site.world.live(), before);
     site.gateway.release_lock(Half::Projects);
     let calls = site.gateway.calls().len();
@@ -119,10 +123,10 @@ fn a_gateway_that_refuses_the_key_gets_no_file_of_a_killed_run_either() {
 fn a_gateway_that_is_away_gets_the_files_of_a_killed_run_and_is_owed_a_scan() {
     let Some(site) = Site::broken() else { return };
     site.gateway.set(State::Down);
-    let result = site.sync(AWAY).exits(1).json();
+    let result = site.sync_within("2s", AWAY).exits(1).json();
     assert_eq!(result["scan"]["projects"], "owed", "{result:#}");
     assert_eq!(site.world.live(), site.update.new);
-    refused(site.sync(&site.update.url()), 1, "GatewayConnectionRefused", &[]);
+    refused(site.sync_within("2s", &site.update.url()), 1, "GatewayConnectionRefused", &[]);
     site.gateway.set(State::Running);
     let result = site.sync(&site.update.url()).exits(0).json();
     assert_eq!(result["scan"]["projects"], "done", "{result:#}");

@@ -6,6 +6,7 @@ use std::path::Path;
 use stoker_testkit::git::http::{Auth, HttpServer, Injection};
 use stoker_testkit::git::ssh::{Kind, SshServer};
 use stoker_testkit::git::{Edit, RawEntry, Repo, Tree, hostile};
+use stoker_testkit::port::DeadPort;
 use stoker_testkit::tree;
 
 use crate::front::has_every_key;
@@ -47,8 +48,8 @@ fn a_wrong_url() {
     let (world, server) = (World::new(), HttpServer::start().unwrap());
     let url = server.url("nobody");
     refuses((&world, &url), &[], (1, "RemoteUnreachable"), &[&url, "404"]);
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = format!("http://{closed}/plant.git");
+    let dead = DeadPort::take().unwrap();
+    let url = format!("http://127.0.0.1:{}/plant.git", dead.number().unwrap());
     refuses((&world, &url), &[], (1, "RemoteUnreachable"), &[&url]);
     refuses(
         (&world, "http://no-such-host.invalid/a.git"),

@@ -191,6 +191,9 @@ pub(crate) fn plant_files() -> tree::Tree {
     ])
 }
 
+/// A signal ends a run within 5 s; a crowded machine gets some more.
+pub(crate) const ENDED: Duration = Duration::from_secs(15);
+
 /// Waits for what another process does; fails the test if it does not.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {

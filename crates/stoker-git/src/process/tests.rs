@@ -11,7 +11,7 @@ fn shell<'a>(script: &str, cancel: &'a Cancel) -> Job<'a> {
         command,
         input: Vec::new(),
         max_output: 1000,
-        limits: Limits::within(Duration::from_millis(300)),
+        limits: Limits::within(Duration::from_mins(1)),
         cancel,
         arrived: None,
     }
@@ -38,8 +38,7 @@ fn input_that_nobody_reads_does_not_hang() {
 fn chatter_is_bounded_and_its_end_is_kept() {
     let script = "head -c 50000000 /dev/zero | tr '\\0' 'x' >&2; echo fatal: the end >&2";
     let cancel = Cancel::default();
-    let limits = Limits::within(Duration::from_secs(20));
-    let output = run(Job { limits, ..shell(script, &cancel) }).unwrap();
+    let output = job(script, &cancel).unwrap();
     assert!(output.stderr.len() <= 2 * STDERR_HALF);
     assert!(output.stderr.ends_with("fatal: the end\n"));
     let result = job("head -c 2000 /dev/zero", &cancel);
@@ -48,17 +47,18 @@ fn chatter_is_bounded_and_its_end_is_kept() {
 
 #[test]
 fn time_that_is_up_ends_the_whole_group_even_if_it_ignores_requests() {
-    let started = Instant::now();
-    let result = job("trap '' TERM; sleep 60 & sleep 60", &Cancel::default());
+    let (started, cancel) = (Instant::now(), Cancel::default());
+    let limits = Limits::within(Duration::from_millis(300));
+    let result = run(Job { limits, ..shell("trap '' TERM; sleep 60 & sleep 60", &cancel) });
     assert!(matches!(result, Err(Error::TimedOut { .. })), "{result:?}");
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(50));
 }
 
 #[test]
 fn a_helper_that_outlives_its_command_is_ended_and_not_waited_for() {
     let started = Instant::now();
     job("sleep 60 & exit 0", &Cancel::default()).unwrap();
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(50));
 }
 
 #[test]

@@ -186,18 +186,21 @@ impl Objects {
                 .map(|(kind, size)| Header::Found { kind, size }),
             _ => None,
         };
-        header.ok_or(Error::Read { source: Fault::Store })
+        header.ok_or_else(|| self.silence())
     }
 
-    /// A broken pipe means that git died: cancelled by us, or of a store that it could not read.
     fn check<T>(&self, done: io::Result<T>) -> Result<T, Error> {
-        done.map_err(|_| {
-            if self.cancel.is_cancelled() {
-                Error::Cancelled
-            } else {
-                Error::Read { source: Fault::Store }
-            }
-        })
+        done.map_err(|_| self.silence())
+    }
+
+    /// A broken pipe, or no answer, means that git died: cancelled by us, or of a store that it could
+    /// not read.
+    fn silence(&self) -> Error {
+        if self.cancel.is_cancelled() {
+            Error::Cancelled
+        } else {
+            Error::Read { source: Fault::Store }
+        }
     }
 }
 

@@ -63,7 +63,7 @@ fn a_stall_anywhere_is_noticed_and_survived() {
         world.server.break_wire(Wire::stall(whole * step / 10));
         let started = Instant::now();
         let error = world.sync_with(&world.hasty(), &place).unwrap_err();
-        assert!(started.elapsed() < Duration::from_secs(8), "{step}: {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_mins(1), "{step}: {:?}", started.elapsed());
         assert!(error.contains("TimedOut") || error.contains("Stalled"), "{step}: {error}");
         world.server.behave();
         assert_eq!(world.sync(&place), Ok(2), "{step}");
@@ -114,7 +114,7 @@ fn lies_are_refused_and_leave_no_trace() {
         world.server.tell(lie);
         let refused = place.commit(&world.access(), &world.commit);
         assert!(refused.is_err(), "{name}");
-        assert!(started.elapsed() < Duration::from_secs(20), "{name}");
+        assert!(started.elapsed() < Duration::from_mins(2), "{name}");
         world.server.behave();
         let mut source = place.commit(&world.access(), &world.commit).unwrap();
         assert_eq!(files(&mut source).len(), 2, "{name}");
@@ -158,7 +158,8 @@ fn floods_are_bounded() {
     let started = Instant::now();
     let error = Place::new().commit(&world.hasty(), &world.commit).unwrap_err();
     assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
-    drop(error);
+    let is_told = matches!(error.fault(), Some(Fault::TimedOut { .. } | Fault::Stalled));
+    assert!(is_told, "{error:?}");
     world.server.tell(Lie::ManyRefs(100_000));
     Place::new().resolve(&access, "main").unwrap();
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use stoker_api::chain::Chain;
 use stoker_git::{Access, Auth, Error};
@@ -34,6 +35,8 @@ impl Watch {
             let mut seen = Seen::default();
             while !flag.load(Ordering::Relaxed) {
                 look(&canaries, &mut seen);
+                // Others need the processor, too.
+                thread::sleep(Duration::from_millis(1));
             }
             seen
         });
@@ -48,11 +51,6 @@ impl Watch {
 
 fn look(canaries: &[String], seen: &mut Seen) {
     for entry in fs::read_dir("/proc").unwrap().flatten() {
-        // Children are younger than we are, and so are their numbers.
-        let pid = entry.file_name().to_string_lossy().parse::<u32>();
-        if pid.is_ok_and(|pid| pid <= std::process::id()) {
-            continue;
-        }
         for name in ["cmdline", "environ"] {
             let Ok(bytes) = fs::read(entry.path().join(name)) else { continue };
             let text = String::from_utf8_lossy(&bytes);

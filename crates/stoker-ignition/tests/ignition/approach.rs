@@ -103,7 +103,7 @@ fn a_later_sync_waits_for_a_starting_gateway() {
 #[test]
 fn a_later_sync_does_not_wait_for_ever() {
     let world = World::with(|options| options.state(State::Uncommissioned));
-    let approach = world.impatient(Duration::from_millis(200)).approach(Run::Later).unwrap();
+    let approach = world.impatient(Duration::from_secs(2)).approach(Run::Later).unwrap();
     let Approach::Land { scan: Scan::Owed, why } = approach else { panic!("{approach:?}") };
     assert_eq!(why.reason(), Reason::NeedsCommissioning);
 }

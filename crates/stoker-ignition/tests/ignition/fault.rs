@@ -89,7 +89,7 @@ fn a_call_that_hangs_ends_when_it_is_cancelled() {
     let cancelled = Instant::now();
     flag.store(true, Ordering::Relaxed);
     assert!(matches!(waiting.join().unwrap(), Err(Error::Cancelled)));
-    assert!(cancelled.elapsed() < Duration::from_secs(2));
+    assert!(cancelled.elapsed() < Duration::from_secs(20));
 }
 
 // G2

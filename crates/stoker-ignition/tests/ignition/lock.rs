@@ -60,13 +60,13 @@ fn a_lock_that_is_let_go_in_time_is_waited_for() {
 fn a_lock_that_stays_held_ends_with_nothing_written() {
     let world = World::new();
     world.fake.hold_lock(fake::Half::Projects, Duration::from_mins(10));
-    let error = world.impatient(Duration::from_millis(300)).lock(Halves::BOTH).unwrap_err();
+    let error = world.impatient(Duration::from_secs(2)).lock(Halves::BOTH).unwrap_err();
     assert!(matches!(error, Error::LockHeld { half: Half::Projects, .. }), "{error}");
     assert_eq!(error.consequence(), Consequence::WriteNothing);
     assert!(world.posts().len() >= 2, "asked more than once");
     world.fake.heal();
     world.fake.fail(Fault::new(Ugly::Status(408)).on("/data/api/v1/scan-lock"));
-    let error = world.impatient(Duration::from_millis(300)).lock(Halves::BOTH).unwrap_err();
+    let error = world.impatient(Duration::from_secs(2)).lock(Halves::BOTH).unwrap_err();
     assert!(matches!(error, Error::LockTimedOut { .. }), "{error}");
     assert_eq!(error.reason(), Reason::ScanLockHeld);
 }
