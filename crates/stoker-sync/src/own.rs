@@ -97,7 +97,8 @@ impl<'a> Ownership<'a> {
 
     /// Returns why a foreign file must stay, if it must.
     fn spares(&self, path: &[u8]) -> Option<Spared> {
-        self.spares_below(self.claim(path), path)
+        let claim = self.claim(path);
+        self.forgets(claim, path).or_else(|| self.is_frozen(claim, path).then_some(Spared::Hold))
     }
 
     /// Returns why a file that the last sync brought by this mapping must stay, if it must.
@@ -109,21 +110,26 @@ impl<'a> Ownership<'a> {
             self.request.mappings.iter().any(is_same)
         };
         let own = by.filter(is_asked).map(|record| record.destination.as_bytes());
-        let spared = self.spares_below(own.or_else(|| self.claim(path)), path);
-        spared.or_else(|| self.holds(by).then_some(Spared::Hold))
+        let forgets = self.forgets(own.or_else(|| self.claim(path)), path);
+        forgets.or_else(|| self.holds(by, path).then_some(Spared::Hold))
     }
 
-    fn spares_below(&self, destination: Option<&[u8]>, path: &[u8]) -> Option<Spared> {
-        if name::keeper(path, self.case).is_some() || self.is_excluded(destination, path) {
-            return Some(Spared::Forget);
-        }
-        let is_frozen = |frozen: &&&RelPath| !frozen.is_root() && path::within(path, frozen);
-        self.frozen.iter().find(is_frozen).map(|_| Spared::Hold)
+    fn forgets(&self, destination: Option<&[u8]>, path: &[u8]) -> Option<Spared> {
+        let is_out = name::keeper(path, self.case).is_some() || self.is_excluded(destination, path);
+        is_out.then_some(Spared::Forget)
+    }
+
+    /// Returns whether a path lies where a source is absent. A mapping that is there decides about
+    /// its own directory and what is below it, whoever is absent there or above.
+    fn is_frozen(&self, claim: Option<&[u8]>, path: &[u8]) -> bool {
+        let is_deeper = |frozen: &RelPath| claim.is_none_or(|claim| frozen.len() > claim.len());
+        let mut frozen = self.frozen.iter().filter(|frozen| !frozen.is_root());
+        frozen.any(|frozen| path::within(path, frozen) && is_deeper(frozen))
     }
 
     /// Returns whether a record of the last sync belongs to a mapping whose source is absent now.
-    fn holds(&self, record: Option<&MappingRecord>) -> bool {
-        let Some(record) = record else { return false };
+    fn holds(&self, record: Option<&MappingRecord>, path: &[u8]) -> bool {
+        let Some(record) = record else { return self.is_frozen(self.claim(path), path) };
         self.mounts.iter().any(|mount| {
             let mapping = &self.request.mappings[usize::from(mount.mapping)];
             mount.content == Content::Absent

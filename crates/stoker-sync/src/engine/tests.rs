@@ -1,5 +1,6 @@
 //! Claims about whole runs, on a real disk.
 
+mod deletion;
 mod drift;
 mod foresight;
 mod overlap;

@@ -15,35 +15,61 @@ const FLOOR: u64 = 50;
 /// A run that would delete too much.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct MassDeletion {
-    /// The mapping's destination, or the data root if it is about all of them.
-    pub destination: RelPath,
+    /// Of what, or `None` if it is about all of it.
+    pub place: Option<Place>,
     /// How many files would go.
     pub deleted: u64,
     /// How many there are.
     pub total: u64,
 }
 
-/// Files and deletions by mapped directory.
+/// What files are counted by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// A mapping's destination.
+    pub destination: RelPath,
+    /// Its source; `None` where no mapping of the last sync went.
+    pub source: Option<RelPath>,
+}
+
+/// Files and deletions by mapping.
 #[derive(Debug, Default)]
 pub(super) struct Census {
-    places: BTreeMap<RelPath, Count>,
+    places: BTreeMap<Place, Count>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Count {
+    ours: Tally,
+    /// Only of files that go: what nobody here made and nobody removes says nothing about a commit.
+    foreign: u64,
+}
+
+/// Files that the last sync had left, and those of them that go.
+#[derive(Debug, Default, Clone, Copy)]
+struct Tally {
     deleted: u64,
     total: u64,
 }
 
 impl Census {
-    /// Counts files that are there now.
-    pub(super) fn add(&mut self, destination: &RelPath, files: u64) {
-        self.places.entry(destination.clone()).or_default().total += files;
+    /// Counts files that the last sync had left.
+    pub(super) fn add(&mut self, place: Place, files: u64) {
+        self.places.entry(place).or_default().ours.total += files;
     }
 
     /// Counts a file of these that would go.
-    pub(super) fn delete(&mut self, destination: &RelPath) {
-        self.places.entry(destination.clone()).or_default().deleted += 1;
+    pub(super) fn delete(&mut self, place: Place) {
+        self.places.entry(place).or_default().ours.deleted += 1;
+    }
+
+    /// Counts a file that nobody here made and that would go; with the files of a mapping to the
+    /// same destination, if there is one.
+    pub(super) fn delete_foreign(&mut self, destination: &RelPath) {
+        let is_there = |place: &&Place| place.destination == *destination;
+        let place = self.places.keys().rfind(is_there).cloned();
+        let new = || Place { destination: destination.clone(), source: None };
+        self.places.entry(place.unwrap_or_else(new)).or_default().foreign += 1;
     }
 
     /// Stops a run that would delete too much.
@@ -52,38 +78,62 @@ impl Census {
             Deletion::Unlimited | Deletion::Percent(100..) => return Ok(()),
             Deletion::Percent(percent) => u64::from(percent),
         };
-        for (destination, count) in &self.places {
-            count.check(percent).map_err(|()| count.refusal(destination))?;
+        let mut all = Count::default();
+        for (place, count) in &self.places {
+            count.check(percent).map_err(|tally| tally.refusal(Some(place.clone())))?;
+            all.ours.deleted += count.ours.deleted;
+            all.ours.total += count.ours.total;
+            all.foreign += count.foreign;
         }
-        let all = self.places.values().fold(Count::default(), |all, one| Count {
-            deleted: all.deleted + one.deleted,
-            total: all.total + one.total,
-        });
-        all.check(percent).map_err(|()| all.refusal(&RelPath::root()))
+        all.check(percent).map_err(|tally| tally.refusal(None))
     }
 }
 
 impl Count {
-    fn check(self, percent: u64) -> Result<(), ()> {
-        let Self { deleted, total } = self;
-        let is_all = deleted >= total && total >= SMALL;
-        let is_most = deleted * 100 > total * percent && deleted >= FLOOR;
-        if is_all || is_most { Err(()) } else { Ok(()) }
+    fn check(self, percent: u64) -> Result<(), Tally> {
+        let Self { ours, foreign } = self;
+        let both = Tally { deleted: ours.deleted + foreign, total: ours.total + foreign };
+        let is_most = both.deleted * 100 > both.total * percent && both.deleted >= FLOOR;
+        match (ours.is_all(), both.is_all() || is_most) {
+            (true, _) if foreign == 0 => Err(ours),
+            (_, true) | (true, _) => Err(both),
+            (false, false) => Ok(()),
+        }
+    }
+}
+
+impl Tally {
+    fn is_all(self) -> bool {
+        self.deleted >= self.total && self.total >= SMALL
     }
 
-    fn refusal(self, destination: &RelPath) -> MassDeletion {
-        let Self { deleted, total } = self;
-        MassDeletion { destination: destination.clone(), deleted, total }
+    fn refusal(self, place: Option<Place>) -> MassDeletion {
+        MassDeletion { place, deleted: self.deleted, total: self.total }
     }
 }
 
 impl fmt::Display for MassDeletion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { destination, deleted, total } = self;
-        if destination.is_root() {
-            return write!(f, "this would delete {deleted} of {total} managed files");
+        let Self { place, deleted, total } = self;
+        write!(f, "this would delete {deleted} of {total} ")?;
+        match place {
+            None => write!(f, "managed files"),
+            Some(place) => write!(f, "files {place}"),
         }
-        write!(f, "this would delete {deleted} of {total} files in {destination:?}")
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.destination.is_root() {
+            f.write_str("in the data directory")?;
+        } else {
+            write!(f, "in {:?}", self.destination)?;
+        }
+        match &self.source {
+            Some(source) if !source.is_root() => write!(f, " that came from {source:?}"),
+            Some(_) | None => Ok(()),
+        }
     }
 }
 
@@ -108,6 +158,40 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn place(source: &str) -> Place {
+        let path = |text: &str| RelPath::parse(text).unwrap();
+        Place { destination: path("projects"), source: Some(path(source)) }
+    }
+
+    #[test]
+    fn a_mapping_may_not_lose_all_though_others_at_its_place_keep_theirs() {
+        let mut census = Census::default();
+        census.add(place("core"), 60);
+        census.add(place("site"), 12);
+        (0..11).for_each(|_| census.delete(place("site")));
+        assert_eq!(census.check(Deletion::Percent(50)), Ok(()));
+        census.delete(place("site"));
+        let refusal = census.check(Deletion::Percent(50)).unwrap_err().to_string();
+        let said = "this would delete 12 of 12 files in \"projects\" that came from \"site\"";
+        assert_eq!(refusal, said);
+        assert_eq!(census.check(Deletion::Unlimited), Ok(()));
+    }
+
+    #[test]
+    fn files_that_nobody_here_made_count_when_they_go() {
+        let (projects, mut census) = (RelPath::parse("projects").unwrap(), Census::default());
+        census.add(place("core"), 40);
+        (0..49).for_each(|_| census.delete_foreign(&projects));
+        assert_eq!(census.check(Deletion::Percent(50)), Ok(()), "less than 50");
+        census.delete_foreign(&projects);
+        let refusal = census.check(Deletion::Percent(50)).unwrap_err();
+        assert_eq!((refusal.deleted, refusal.total), (50, 90));
+        let mut census = Census::default();
+        (0..10).for_each(|_| census.delete_foreign(&projects));
+        let refusal = census.check(Deletion::Percent(50)).unwrap_err().to_string();
+        assert_eq!(refusal, "this would delete 10 of 10 files in \"projects\"");
+    }
 
     #[test]
     fn one_arrival_excuses_one_deletion() {

@@ -172,10 +172,15 @@ fn is_held(
     found: &[(&Mapping, Found<'_>)],
     request: &Request,
 ) -> bool {
+    let dirs = found.iter().filter(|(_, found)| matches!(found, Found::Dir(_)));
+    let claims = dirs.filter(|(mapping, _)| below(path, &mapping.destination).is_some());
+    let innermost = claims.map(|(mapping, _)| mapping.destination.len()).max();
     let is_frozen = |(mapping, found): &(&Mapping, Found<'_>)| {
-        let is_there = !mapping.destination.is_root() && within(path, &mapping.destination);
-        matches!(found, Found::Absent)
-            && (is_there || owner.is_some_and(|owner| is_of(mapping, owner)))
+        let place = &mapping.destination;
+        let is_there = || {
+            !place.is_root() && within(path, place) && innermost.is_none_or(|len| place.len() > len)
+        };
+        matches!(found, Found::Absent) && owner.map_or_else(is_there, |owner| is_of(mapping, owner))
     };
     name::keeper(path, Case::Matters).is_none()
         && !is_excluded(path, owner, found, request)

@@ -1,6 +1,7 @@
 //! Claims about what is ours to delete, and what never is.
 
 use super::*;
+use crate::request::Presence;
 
 #[test]
 fn files_that_left_the_commit_go_with_their_empty_directories() {
@@ -67,6 +68,37 @@ fn a_removed_mapping_takes_its_files_with_it() {
 }
 
 // R16
+/// Two mappings to one place, of which the second may be absent.
+fn with_overlay(commit: &Commit) -> Request {
+    let mut wanted = request(commit, ["core:projects", "overlay:projects"]);
+    wanted.mappings[1].presence = Presence::Optional;
+    wanted
+}
+
+#[test]
+fn an_absent_optional_source_does_not_keep_what_others_brought() {
+    let scratch = Scratch::new();
+    let old = Commit::of([("core/stays", "1"), ("core/goes", "2"), ("core/from", "3")]);
+    sync(&scratch, &old, &with_overlay(&old)).unwrap();
+    scratch.write("data/projects/foreign", "f");
+    let new = Commit::of([("core/stays", "1"), ("core/to", "3")]);
+    let report = sync(&scratch, &new, &looking(with_overlay(&new), Look::Stat)).unwrap();
+    let gone = ["projects/foreign", "projects/from", "projects/goes"];
+    assert_eq!(strings(&report.deleted.paths), gone);
+    assert_eq!(strings(&report.added.paths), ["projects/to"]);
+}
+
+#[test]
+fn what_an_overlay_brought_stays_while_its_source_is_absent() {
+    let scratch = Scratch::new();
+    let both = Commit::of([("core/a", "1"), ("overlay/b", "2")]);
+    sync(&scratch, &both, &with_overlay(&both)).unwrap();
+    let without = Commit::of([("core/a", "new")]);
+    let report = sync(&scratch, &without, &with_overlay(&without)).unwrap();
+    assert_eq!(report.deleted.count, 0);
+    assert!(scratch.exists("data/projects/b"));
+}
+
 #[test]
 fn an_absent_optional_source_leaves_its_destination_alone() {
     let scratch = Scratch::new();

@@ -7,7 +7,7 @@ use crate::compose::mount::Content;
 use crate::manifest::header::MappingRecord;
 use crate::path::{self, RelPath};
 use crate::plan::draft::DirDraft;
-use crate::plan::limit::{Arrivals, Census};
+use crate::plan::limit::{Arrivals, Census, Place};
 use crate::plan::{Action, Change, DriftKind, Drifted, Error};
 use crate::request::{DriftPolicy, Mapping};
 use crate::warning::Code;
@@ -29,25 +29,20 @@ impl Deciding<'_> {
     /// Stops a run that would delete too much.
     pub(super) fn limit(&self, drafts: &[DirDraft]) -> Result<(), Error> {
         let mut census = Census::default();
-        let nowhere = RelPath::root();
         for mapping in &self.by.last.mappings {
-            census.add(&mapping.destination, mapping.files);
+            census.add(place_of(Some(mapping)), mapping.files);
         }
         let candidates = drafts.iter().flat_map(|draft| &draft.candidates);
         let mut added = Arrivals::default();
         candidates.filter(|file| file.record.is_none()).for_each(|file| added.add(file.blob));
         for record in drafts.iter().flat_map(|draft| &draft.dropped) {
             if !added.take(record.blob) {
-                let mapping = self.by.last.mappings.get(usize::from(record.mapping));
-                census.delete(mapping.map_or(&nowhere, |mapping| &mapping.destination));
+                census.delete(place_of(self.by.last.mappings.get(usize::from(record.mapping))));
             }
         }
-        for path in self.owned_foreign() {
-            let claim = self.by.ownership.claim(path).map(RelPath::from_clean).unwrap_or_default();
-            census.add(&claim, 1);
-            if self.orphans.contains(path) {
-                census.delete(&claim);
-            }
+        for path in &self.orphans {
+            let claim = self.by.ownership.claim(path).map(RelPath::from_clean);
+            census.delete_foreign(&claim.unwrap_or_default());
         }
         census.check(self.by.request.deletion).map_err(Error::MassDeletion)
     }
@@ -111,4 +106,9 @@ impl Deciding<'_> {
         }
         dirs.into_iter().rev().collect()
     }
+}
+
+fn place_of(mapping: Option<&MappingRecord>) -> Place {
+    let destination = mapping.map(|mapping| mapping.destination.clone()).unwrap_or_default();
+    Place { destination, source: mapping.map(|mapping| mapping.source.clone()) }
 }
