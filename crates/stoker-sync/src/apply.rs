@@ -14,6 +14,8 @@
 
 mod amend;
 #[cfg(test)]
+mod loss;
+#[cfg(test)]
 mod power;
 mod step;
 #[cfg(test)]

@@ -151,6 +151,11 @@ impl View {
         Some(self.manifest.header().commit.as_str()).filter(|commit| !commit.is_empty())
     }
 
+    /// Returns whether no sync has ever been here.
+    pub fn is_first(&self) -> bool {
+        self.manifest.header().generation == 0
+    }
+
     /// Returns how many files are ours.
     pub fn files(&self) -> u64 {
         self.manifest.header().files

@@ -58,10 +58,6 @@ pub(crate) fn recover(root: &Dir, state: &Dir, gate: &mut dyn Gate) -> Result<Re
     }
     let manifest = match loaded {
         Loaded::Manifest(manifest) => manifest,
-        // A journal that could not be read took the record along.
-        Loaded::Absent if warnings.iter().any(|told| told.code == Code::ManifestCorrupt) => {
-            Manifest::lost(0)
-        }
         Loaded::Absent => Manifest::absent(),
         Loaded::Corrupt { newest } => {
             warnings.push(corrupt());
@@ -117,7 +113,7 @@ fn finish(
     let Some(Journal { header, patches, groups }) = journal else {
         store::forget(state).map_err(disk)?;
         state.remove_tree(store::JOURNAL).map_err(disk)?;
-        return Ok(vec![corrupt()]);
+        return Ok(Vec::new());
     };
     let last = loaded.header();
     if last.is_some_and(|last| header.generation <= last.generation) {

@@ -108,9 +108,14 @@ pub(crate) fn normalize(patches: &mut [DirPatch]) {
     patches.sort_by(|one, other| one.path.cmp(&other.path));
 }
 
-/// Removes every segment: the manifest is not to be believed any more.
+/// Replaces the manifest, which is not to be believed any more, by one that nobody can read: that
+/// there was one must not be forgotten, or a scan that is owed would be.
 pub(crate) fn forget(state: &Dir) -> Result<(), DiskError> {
-    for generation in generations(state)? {
+    let old = generations(state)?;
+    let newest = old.last().map_or(1, |newest| newest + 1);
+    write(state, &segment_name(newest), b"")?;
+    state.sync()?;
+    for generation in old {
         state.unlink(&segment_name(generation))?;
     }
     state.sync()

@@ -145,7 +145,7 @@ impl Gate for Talk {
 
 /// Whether a gateway may have loaded what is there.
 pub(super) fn run_of(view: &View) -> Run {
-    if view.commit().is_none() { Run::First } else { Run::Later }
+    if view.is_first() { Run::First } else { Run::Later }
 }
 
 fn policy(target: &Target) -> Policy {

@@ -2,13 +2,12 @@
 
 use rustix::io::Errno;
 
-use super::Error;
 use crate::disk::fault::{self, Fault};
 use crate::report::Halves;
 use crate::request::Look;
 use crate::source::Kind;
 use crate::testing::{Commit, Files, Live, Scratch, Snapshot, request, sync, unlimited};
-use crate::{Cancel, Engine, OpenGate, Report, Request, Written};
+use crate::{Cancel, Engine, OpenGate, Request};
 
 /// Changes of every kind in one commit: resources, swaps, new and vanished directories, modes.
 pub(super) fn commits() -> (Commit, Commit) {
@@ -236,55 +235,4 @@ fn the_gate_is_asked_before_a_killed_run_is_finished_and_only_then() {
     let mut idle = Asked(Err("not to be asked"), Vec::new());
     open(&mut idle).unwrap();
     assert_eq!(idle.1, []);
-}
-
-/// Writes what a commit brings, and lets `apply` do the rest.
-fn apply_by(
-    scratch: &Scratch,
-    commit: &Commit,
-    apply: impl FnOnce(Written<'_>) -> Result<Report, Error>,
-) -> Result<Report, Error> {
-    let (mut engine, mut source, cancel) = (scratch.engine(), commit.clone(), Cancel::default());
-    let plan = engine.plan(&mut source, &wanted(commit), &cancel).unwrap();
-    apply(engine.write(plan, &mut source, &cancel).unwrap())
-}
-
-fn take_stage(scratch: &Scratch) {
-    scratch.rename("data/.sync-staging", "taken");
-}
-
-#[test]
-fn what_vanished_before_it_was_placed_is_named_and_brought_by_the_next_run() {
-    let (old, new) = commits();
-    let scratch = prepared(Some(&old));
-    let robbed = apply_by(&scratch, &new, |written| {
-        take_stage(&scratch);
-        written.apply(&mut OpenGate)
-    });
-    let error = robbed.unwrap_err();
-    let Error::Incomplete { failed } = error else { panic!("{error:?}") };
-    let named: Vec<String> = failed.iter().map(|error| error.path().to_string()).collect();
-    assert!(named.iter().any(|path| path == "projects/a/view.json"), "{named:?}");
-    assert!(named.iter().any(|path| path == "projects/fresh"), "{named:?}");
-    sync(&scratch, &new, &wanted(&new)).unwrap();
-    assert_eq!(scratch.snapshot("data"), expected(&new));
-}
-
-#[test]
-fn a_killed_run_whose_stage_is_gone_is_not_taken_for_done() {
-    let (old, new) = commits();
-    let scratch = prepared(Some(&old));
-    // The journal counts, and then nothing more happens.
-    let death = Some(Fault::Crash { at: 2 });
-    let died =
-        apply_by(&scratch, &new, |written| fault::under(death, || written.apply(&mut OpenGate)).0);
-    died.unwrap_err();
-    take_stage(&scratch);
-    let engine = scratch.engine();
-    let told = engine.view().notices().iter().map(|notice| notice.path.to_string());
-    let told: Vec<String> = told.collect();
-    assert!(told.iter().any(|path| path == "projects/a/view.json"), "{told:?}");
-    drop(engine);
-    sync(&scratch, &new, &wanted(&new)).unwrap();
-    assert_eq!(scratch.snapshot("data"), expected(&new));
 }

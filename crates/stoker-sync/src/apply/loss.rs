@@ -1,0 +1,87 @@
+//! Claims about runs whose own files are taken away or torn.
+
+use super::Error;
+use super::tests::{commits, expected, prepared, wanted};
+use crate::disk::fault::{self, Fault};
+use crate::report::Halves;
+use crate::request::Scan;
+use crate::testing::{Commit, Scratch, sync};
+use crate::warning::Code;
+use crate::{Cancel, OpenGate, Report, Request, Written};
+
+/// Writes what a commit brings, and lets `apply` do the rest.
+fn apply_by(
+    scratch: &Scratch,
+    commit: &Commit,
+    apply: impl FnOnce(Written<'_>) -> Result<Report, Error>,
+) -> Result<Report, Error> {
+    let (mut engine, mut source, cancel) = (scratch.engine(), commit.clone(), Cancel::default());
+    let plan = engine.plan(&mut source, &wanted(commit), &cancel).unwrap();
+    apply(engine.write(plan, &mut source, &cancel).unwrap())
+}
+
+fn take_stage(scratch: &Scratch) {
+    scratch.rename("data/.sync-staging", "taken");
+}
+
+#[test]
+fn what_vanished_before_it_was_placed_is_named_and_brought_by_the_next_run() {
+    let (old, new) = commits();
+    let scratch = prepared(Some(&old));
+    let robbed = apply_by(&scratch, &new, |written| {
+        take_stage(&scratch);
+        written.apply(&mut OpenGate)
+    });
+    let error = robbed.unwrap_err();
+    let Error::Incomplete { failed } = error else { panic!("{error:?}") };
+    let named: Vec<String> = failed.iter().map(|error| error.path().to_string()).collect();
+    assert!(named.iter().any(|path| path == "projects/a/view.json"), "{named:?}");
+    assert!(named.iter().any(|path| path == "projects/fresh"), "{named:?}");
+    sync(&scratch, &new, &wanted(&new)).unwrap();
+    assert_eq!(scratch.snapshot("data"), expected(&new));
+}
+
+#[test]
+fn a_killed_run_whose_stage_is_gone_is_not_taken_for_done() {
+    let (old, new) = commits();
+    let scratch = prepared(Some(&old));
+    // The journal counts, and then nothing more happens.
+    let death = Some(Fault::Crash { at: 2 });
+    let died =
+        apply_by(&scratch, &new, |written| fault::under(death, || written.apply(&mut OpenGate)).0);
+    died.unwrap_err();
+    take_stage(&scratch);
+    let engine = scratch.engine();
+    let told = engine.view().notices().iter().map(|notice| notice.path.to_string());
+    let told: Vec<String> = told.collect();
+    assert!(told.iter().any(|path| path == "projects/a/view.json"), "{told:?}");
+    drop(engine);
+    sync(&scratch, &new, &wanted(&new)).unwrap();
+    assert_eq!(scratch.snapshot("data"), expected(&new));
+}
+
+// G1: the numbers of manifests are never used twice, or an old word would settle a new debt.
+#[test]
+fn a_journal_that_can_not_be_read_takes_no_debt_along() {
+    let [old, new] = ["old", "new"].map(|word| Commit::of([("p/a", word), ("p/b", "same")]));
+    let owing = |commit: &Commit| Request { scan: Scan::Owed, ..wanted(commit) };
+    let scratch = Scratch::new();
+    sync(&scratch, &old, &owing(&old)).unwrap();
+    let both = Halves { projects: true, config: true };
+    scratch.engine().settle(both).unwrap();
+    let death = Some(Fault::Crash { at: 2 });
+    let died =
+        apply_by(&scratch, &new, |written| fault::under(death, || written.apply(&mut OpenGate)).0);
+    died.unwrap_err();
+    scratch.write("data/.stoker/journal", "torn");
+    let engine = scratch.engine();
+    assert_eq!(engine.view().owed(), both);
+    assert!(!engine.view().is_first(), "a record that was lost was there");
+    drop(engine);
+    // Nothing was done in between: it is remembered all the same.
+    assert_eq!(scratch.engine().view().owed(), both);
+    let report = sync(&scratch, &new, &owing(&new)).unwrap();
+    assert!(report.warnings.iter().any(|told| told.code == Code::ManifestCorrupt), "{report:?}");
+    assert_eq!(scratch.engine().view().owed(), both);
+    assert_eq!(scratch.read("data/projects/a"), "new");
+}
