@@ -46,6 +46,7 @@ pub struct Store {
     directory: PathBuf,
     access: Access,
     cancel: Cancel,
+    found: layout::Found,
     _lock: lock::Lock,
 }
 
@@ -72,6 +73,12 @@ pub enum Error {
     #[error("{path:?} belongs to another user, or others may write to it")]
     NotOurs {
         /// The directory.
+        path: PathBuf,
+    },
+    /// The directory holds something that we did not make, under a name that we need.
+    #[error("{path:?} is there already, and no part of a store")]
+    Foreign {
+        /// What is in the way.
         path: PathBuf,
     },
     /// Git could not read the store.
@@ -117,9 +124,11 @@ impl Store {
     ) -> Result<Self, error::Error> {
         let failed = |source| error::Error::Store { path: directory.to_owned(), source };
         layout::make_directory(directory).map_err(failed)?;
+        layout::refuse_foreign(directory).map_err(failed)?;
         let lock = lock::Lock::take(&directory.join("lock"), patience, cancel).map_err(failed)?;
-        layout::repair(directory, &access.url).map_err(failed)?;
-        Ok(Self { directory: directory.to_owned(), access, cancel: cancel.clone(), _lock: lock })
+        let found = layout::repair(directory, &access.url).map_err(failed)?;
+        let (directory, cancel) = (directory.to_owned(), cancel.clone());
+        Ok(Self { directory, access, cancel, found, _lock: lock })
     }
 
     /// Fetches a commit and its trees, unless they are here, and returns what it holds.
@@ -136,7 +145,7 @@ impl Store {
     /// Removes everything, and begins anew.
     fn rebuild(&self) -> Result<(), error::Error> {
         layout::wipe(&self.directory)
-            .and_then(|()| layout::repair(&self.directory, &self.access.url))
+            .and_then(|()| layout::repair(&self.directory, &self.access.url).map(drop))
             .map_err(|source| self.failed(source))
     }
 
@@ -167,6 +176,7 @@ impl Error {
             Self::Locked { .. } => {
                 "wait for it with --lock-timeout 5m, or use another --store".to_owned()
             }
+            Self::Foreign { .. } => "name an empty or a new directory with --store".to_owned(),
             Self::NotOurs { path } => {
                 format!("use another --store, or: ls -ld {}", path.display())
             }
@@ -179,6 +189,3 @@ impl Error {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -38,26 +38,61 @@ pub(super) fn make_directory(directory: &Path) -> Result<(), Error> {
     // A volume of Kubernetes belongs to root and is writable by our group: that is not a stranger.
     let ours = found.uid() == uid || found.uid() == 0;
     let open_to_all = found.mode() & 0o002 != 0;
-    if found.is_dir() && ours && !open_to_all && keeps_its_entries(directory, uid) {
+    if !found.is_dir() || !ours || open_to_all {
+        return Err(Error::NotOurs { path: directory.to_owned() });
+    }
+    let parent = directory.parent().unwrap_or(directory);
+    if keeps_its_entries(parent, uid) {
         Ok(())
     } else {
-        Err(Error::NotOurs { path: directory.to_owned() })
+        Err(Error::NotOurs { path: parent.to_owned() })
     }
 }
 
-/// Whether nobody else could swap the directory for another: who may write its parent could, unless
-/// the parent is one like `/tmp`, where everyone keeps what is theirs.
-fn keeps_its_entries(directory: &Path, uid: u32) -> bool {
-    let Some(Ok(parent)) = directory.parent().map(fs::metadata) else { return false };
+/// Whether nobody else could swap a directory in this one for another: who may write to it could,
+/// unless it is one like `/tmp`, where everyone keeps what is theirs.
+fn keeps_its_entries(parent: &Path, uid: u32) -> bool {
+    let Ok(parent) = fs::metadata(parent) else { return false };
     let ours = parent.uid() == uid || parent.uid() == 0;
     ours && (parent.mode() & 0o002 == 0 || parent.mode() & 0o1000 != 0)
 }
 
+/// Refuses a directory that holds repositories of someone else under the names of ours: what is in
+/// our way in a store is removed, and a user may name any directory.
+pub(super) fn refuse_foreign(directory: &Path) -> Result<(), Error> {
+    let marker = fs::read(directory.join(URL));
+    let is_ours = |text: &[u8]| str::from_utf8(text).is_ok_and(|url| RepoUrl::parse(url).is_ok());
+    match marker {
+        Ok(text) if is_ours(&text) => return Ok(()),
+        Ok(text) if !text.is_empty() => {
+            return Err(Error::Foreign { path: directory.join(URL) });
+        }
+        // The first run was killed before it had come so far, or this is no store at all.
+        Ok(_) | Err(_) => {}
+    }
+    let is_foreign = |name: &&str| {
+        let head = fs::read(directory.join(name).join("HEAD"));
+        head.is_ok_and(|head| !head.is_empty() && head != HEAD)
+    };
+    let in_the_way = [REPOSITORY, HISTORY, TOP].into_iter().find(is_foreign);
+    in_the_way.map_or(Ok(()), |name| Err(Error::Foreign { path: directory.join(name) }))
+}
+
+/// What was found in a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Nothing, or what fetches had left there.
+    Usable,
+    /// So much that it was thrown away, though it belonged to this repository.
+    Crowded,
+}
+
 /// Brings the store into a state that git can use: made if absent, emptied if it is another's.
-pub(super) fn repair(directory: &Path, url: &RepoUrl) -> Result<(), Error> {
+pub(super) fn repair(directory: &Path, url: &RepoUrl) -> Result<Found, Error> {
     let marker = directory.join(URL);
     let fits = fs::read(&marker).is_ok_and(|found| found == url.as_str().as_bytes());
-    if !fits || packs(directory) > MAX_PACKS {
+    let is_crowded = fits && packs(directory) > MAX_PACKS;
+    if !fits || is_crowded {
         wipe(directory)?;
     }
     for name in [REPOSITORY, HISTORY] {
@@ -66,7 +101,7 @@ pub(super) fn repair(directory: &Path, url: &RepoUrl) -> Result<(), Error> {
     if !marker.exists() {
         write(&marker, url.as_str().as_bytes())?;
     }
-    Ok(())
+    Ok(if is_crowded { Found::Crowded } else { Found::Usable })
 }
 
 /// Removes everything but the lock.

@@ -10,6 +10,7 @@ use stoker_sync::RelPath;
 use stoker_sync::source::{self, Entry, Kind, ObjectId, Sink, Source};
 
 use super::first::Way;
+use super::layout::Found;
 use super::objects::{Header, ObjectKind, Objects};
 use super::{Error, Store, fetch, layout, tree};
 use crate::command::Session;
@@ -51,7 +52,9 @@ impl CommitSource {
         let mut opened =
             Self { store, commit, objects: None, seen, way, has_all: false, rebuilt: false };
         if !opened.is_here().unwrap_or(false) {
-            if layout::object_count(&opened.store.repository()) == 0 {
+            // What a crowded store had was enough but for a few files, so few of them are wanted now.
+            let is_new = opened.store.found == Found::Usable;
+            if is_new && layout::object_count(&opened.store.repository()) == 0 {
                 opened.way = Way::choose(&opened.store, &opened.commit, expected)?;
             }
             opened.fetch_commit()?;
@@ -64,22 +67,29 @@ impl CommitSource {
         &self.commit
     }
 
-    /// Lets go of the commit, to fetch another one.
-    pub fn into_store(self) -> Store {
-        self.store
-    }
-
     fn id(&self) -> ObjectId {
         ObjectId::parse_hex(self.commit.as_str().as_bytes()).expect("a commit has 40 digits")
     }
 
     fn is_here(&mut self) -> Result<bool, Error> {
+        match self.find()? {
+            None => Ok(false),
+            Some(ObjectKind::Commit) => Ok(true),
+            Some(_) => Err(Error::NotACommit { commit: self.commit.clone() }),
+        }
+    }
+
+    /// Returns what is here under the commit's id.
+    fn find(&mut self) -> Result<Option<ObjectKind>, Error> {
         if layout::object_count(&self.store.repository()) == 0 {
-            return Ok(false);
+            return Ok(None);
         }
         let id = self.id();
         let header = self.objects()?.info(&[id])?;
-        Ok(matches!(header[..], [Header::Found { kind: ObjectKind::Commit, .. }]))
+        Ok(header.into_iter().find_map(|header| match header {
+            Header::Found { kind, .. } => Some(kind),
+            Header::Missing => None,
+        }))
     }
 
     fn objects(&mut self) -> Result<&mut Objects, Error> {

@@ -5,6 +5,7 @@
 mod bad;
 mod canary;
 mod deadline;
+mod foreign;
 mod http;
 mod proxy;
 mod refs;
