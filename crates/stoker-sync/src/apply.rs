@@ -26,7 +26,7 @@ use crate::journal::{self, Group};
 use crate::lock::Lock;
 use crate::manifest::header::Header;
 use crate::manifest::record::DirPatch;
-use crate::report::Halves;
+use crate::report::{Halves, Report};
 use crate::store;
 use crate::write::Stage;
 use amend::Amended;
@@ -80,6 +80,8 @@ pub enum Error {
     Incomplete {
         /// What the system said, path by path.
         failed: Vec<DiskError>,
+        /// What was done all the same.
+        report: Box<Report>,
     },
 }
 

@@ -77,7 +77,9 @@ pub(super) fn write(error: &write::Error, target: &Target) -> Failure {
 pub(super) fn apply(error: &apply::Error, target: &Target) -> Failure {
     let source = match error {
         apply::Error::Gate { source } => source,
-        apply::Error::Incomplete { failed } => return incomplete(error, failed.first(), target),
+        apply::Error::Incomplete { failed, .. } => {
+            return incomplete(error, failed.first(), target);
+        }
         _ => {
             return on_disk("ApplyFailed", error, target)
                 .hint("run the same command again to finish it");

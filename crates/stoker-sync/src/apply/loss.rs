@@ -33,11 +33,14 @@ fn what_vanished_before_it_was_placed_is_named_and_brought_by_the_next_run() {
         written.apply(&mut OpenGate)
     });
     let error = robbed.unwrap_err();
-    let Error::Incomplete { failed } = error else { panic!("{error:?}") };
+    let Error::Incomplete { failed, report } = error else { panic!("{error:?}") };
     let named: Vec<String> = failed.iter().map(|error| error.path().to_string()).collect();
     assert!(named.iter().any(|path| path == "projects/a/view.json"), "{named:?}");
     assert!(named.iter().any(|path| path == "projects/fresh"), "{named:?}");
-    sync(&scratch, &new, &wanted(&new)).unwrap();
+    assert_eq!((report.added.count, report.modified.count), (0, 0), "{report:?}");
+    assert!(report.deleted.count > 0, "{report:?}");
+    let report = sync(&scratch, &new, &wanted(&new)).unwrap();
+    assert_eq!(report.warnings, [], "nobody else has changed anything");
     assert_eq!(scratch.snapshot("data"), expected(&new));
 }
 

@@ -178,7 +178,7 @@ impl<'a> Course<'a> {
         for file in &draft.dropped {
             let path = draft.path.join(&file.name);
             let found = survey.file(&path, Some(file), file.placed).map_err(fail)?;
-            if matches!(found, Found::Other(_) | Found::Odd) {
+            if matches!(found, Found::Other(_) | Found::Odd) && !file.is_unknown() {
                 facts.changed_drops.insert(path);
             }
         }

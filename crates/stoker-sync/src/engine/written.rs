@@ -1,17 +1,19 @@
 #![expect(clippy::disallowed_methods, reason = "times the phases of a run for the report")]
 //! New files that are durable and wait to be seen.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use super::Engine;
 use crate::apply::{self, Application, Gate};
 use crate::cancel::Cancel;
 use crate::compose::mount;
+use crate::disk::DiskError;
 use crate::journal::{self, Group};
 use crate::manifest::Manifest;
 use crate::manifest::segment;
 use crate::manipulate::Workshop;
-use crate::path::RelPath;
+use crate::path::{self, RelPath};
 use crate::plan::{Action, Change, Plan};
 use crate::report::{self, Halves, Listed, Report};
 use crate::source::Source;
@@ -98,7 +100,22 @@ impl<'e> Written<'e> {
         self.is_open = false;
         remember(self.engine, header.generation);
         self.plan.durations.apply = begin.elapsed();
-        if failed.is_empty() { Ok(self.report()) } else { Err(apply::Error::Incomplete { failed }) }
+        if failed.is_empty() {
+            return Ok(self.report());
+        }
+        self.discount(&failed);
+        Err(apply::Error::Incomplete { failed, report: Box::new(self.report()) })
+    }
+
+    /// Takes back what failed, with all that is below it.
+    fn discount(&mut self, failed: &[DiskError]) {
+        let failed: HashSet<&[u8]> = failed.iter().map(|error| &**error.path()).collect();
+        let is_done = |change: &Change| {
+            let above = path::ancestors(&change.path);
+            !failed.contains(&*change.path) && !above.into_iter().any(|path| failed.contains(path))
+        };
+        self.plan.changes.retain(is_done);
+        self.bytes = self.plan.bytes();
     }
 
     /// Removes what was written.

@@ -80,6 +80,9 @@ pub(crate) enum DirChange {
     Known { key: Key, seal: Option<Seal>, upserts: Vec<FileRecord>, removals: Vec<Box<[u8]>> },
 }
 
+/// The id of bytes that nobody knows.
+const NOTHING: ObjectId = ObjectId([0; 20]);
+
 const EXECUTABLE: u8 = 1;
 const MANIPULATED: u8 = 2;
 
@@ -88,13 +91,18 @@ impl FileRecord {
     pub(crate) fn unknown(name: &[u8], mapping: u16) -> Self {
         Self {
             name: name.into(),
-            blob: ObjectId([0; 20]),
-            placed: ObjectId([0; 20]),
+            blob: NOTHING,
+            placed: NOTHING,
             inputs: Inputs::default(),
             is_executable: false,
             mapping,
             stat: Stat::default(),
         }
+    }
+
+    /// Returns whether nobody knows what is in it.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.placed == NOTHING
     }
 
     /// Returns whether a manipulation made its bytes.

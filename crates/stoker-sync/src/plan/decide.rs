@@ -11,7 +11,7 @@ use crate::compose::below_mapping;
 use crate::compose::mount::{Content, Mount};
 use crate::disk::{Look, Nature};
 use crate::manifest::header::Header;
-use crate::manifest::record::Stat;
+use crate::manifest::record::{FileRecord, Stat};
 use crate::own::Ownership;
 use crate::path::{self, RelPath};
 use crate::request::{DriftPolicy, Request};
@@ -173,7 +173,7 @@ impl Deciding<'_> {
                 self.out.work.clears.push(path.clone());
             }
             Found::Other(_) | Found::Odd
-                if file.cause == Cause::Commit && file.record.is_some() =>
+                if file.cause == Cause::Commit && file.record.as_ref().is_some_and(is_known) =>
             {
                 let message = "it had been changed here; what the commit holds has replaced it";
                 self.warn(Code::DriftOverwritten, path, message);
@@ -230,6 +230,12 @@ impl Deciding<'_> {
         }
         Some(source)
     }
+}
+
+/// A run that could not change a file has left a record that says nothing: what is there now is not
+/// somebody else's doing.
+fn is_known(record: &FileRecord) -> bool {
+    !record.is_unknown()
 }
 
 fn dropped(draft: &DirDraft) -> impl Iterator<Item = (RelPath, u16)> {
