@@ -122,11 +122,6 @@ impl Profiles {
     pub fn as_map(&self) -> &BTreeMap<ProfileName, Profile> {
         &self.0
     }
-
-    /// Returns the profiles by name, to publish them.
-    pub fn into_map(self) -> BTreeMap<ProfileName, Profile> {
-        self.0
-    }
 }
 
 impl Faults {

@@ -85,15 +85,6 @@ pub enum Error {
     },
 }
 
-/// When to try again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retry {
-    /// Soon, and then less often: it may pass.
-    Backoff,
-    /// When something has changed: it will not pass by itself.
-    NextChange,
-}
-
 impl Error {
     /// Returns the reason for conditions, reports and `-o json`.
     pub fn reason(&self) -> Reason {
@@ -128,19 +119,6 @@ impl Error {
             | Self::Resolve { .. }
             | Self::NotACommit { .. }
             | Self::Store { .. } => None,
-        }
-    }
-
-    /// Says when it makes sense to try again.
-    pub fn retry(&self) -> Retry {
-        match self.fault() {
-            Some(
-                Fault::DubiousOwnership { .. }
-                | Fault::NotInstalled { .. }
-                | Fault::GitTooOld
-                | Fault::NoPasswdEntry,
-            ) => Retry::NextChange,
-            _ => Retry::Backoff,
         }
     }
 

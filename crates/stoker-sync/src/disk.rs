@@ -1,4 +1,4 @@
-//! The only door to the disk: directories by descriptor, one function per system call.
+//! The door to the data directory: directories by descriptor, one function per system call.
 //!
 //! Promise (A9): a path is opened beneath the data root, and no symbolic link is followed on the
 //! way, by the kernel's word (`openat2`) or, where it has none, one component at a time. Everything
@@ -204,7 +204,7 @@ impl Dir {
 
     /// Replaces the content of an open file of this directory, in place.
     pub(crate) fn overwrite(&self, name: &[u8], file: &mut File, bytes: &[u8]) -> Result<()> {
-        let done = fault::step(Call { bytes, ..self.call("write", name) }).and_then(|()| {
+        let done = fault::step(Call { bytes, ..self.call("overwrite", name) }).and_then(|()| {
             let done =
                 file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(bytes));
             done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))

@@ -70,12 +70,12 @@ impl Lock {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 // Somebody may have replaced the file while we opened it: then ours locks nothing.
                 Ok(()) if is_current(state, &file) => return Ok(Self { file, is_signed: false }),
-                Ok(()) | Err(Errno::INTR) => {}
-                Err(Errno::WOULDBLOCK) if begin.elapsed() >= timeout => {
+                Err(Errno::INTR) => {}
+                Ok(()) | Err(Errno::WOULDBLOCK) if begin.elapsed() >= timeout => {
                     let holder = Holder::find(state, &file);
                     return Err(Error::Held { holder, waited: begin.elapsed() });
                 }
-                Err(Errno::WOULDBLOCK) => thread::sleep(PATIENCE),
+                Ok(()) | Err(Errno::WOULDBLOCK) => thread::sleep(PATIENCE),
                 Err(errno) => return Err(Error::Unsupported { source: errno.into() }),
             }
         }

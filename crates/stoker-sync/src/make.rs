@@ -138,10 +138,9 @@ fn run(
             }
         }
     });
-    match failure {
-        Some(error) => Err(error),
-        None => read.map_err(|source| Error::Fetch { source }),
-    }
+    // A stream that broke off explains whatever its bytes could not be made into.
+    read.map_err(|source| Error::Fetch { source })?;
+    failure.map_or(Ok(()), Err)
 }
 
 fn make(

@@ -221,12 +221,6 @@ impl FaultProxy {
         self.wait(move |book| book.journal.count(&want) >= at_least);
     }
 
-    /// As [`FaultProxy::until_watches`], for tests without a runtime.
-    pub fn wait_watches(&self, want: &Match, exactly: usize) {
-        let want = want.clone();
-        self.wait(move |book| book.journal.open_watches(&want) == exactly);
-    }
-
     async fn until(&self, holds: impl Fn(&Book) -> bool) {
         if tokio::time::timeout(PATIENCE, self.shared.until(holds)).await.is_err() {
             self.give_up();

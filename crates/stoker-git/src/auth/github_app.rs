@@ -59,9 +59,6 @@ pub struct Token {
 }
 
 impl GithubApp {
-    /// The API of github.com.
-    pub const DEFAULT_API: &str = "https://api.github.com";
-
     /// Returns an App that has no token yet.
     pub fn new(settings: Settings) -> Self {
         Self { settings, cached: Mutex::new(None) }

@@ -27,7 +27,6 @@ const NO_FILES: &str = "blob:none";
 /// Big files are never part of a fetch that did not ask for them by id.
 const NO_BIG_FILES: &str = "blob:limit=1m";
 const NO_TREES: &str = "tree:0";
-const NO_INNER_TREES: &str = "tree:1";
 
 const ALL_REFS: [&str; 2] =
     ["+refs/heads/*:refs/stoker/heads/*", "+refs/tags/*:refs/stoker/tags/*"];
@@ -63,7 +62,7 @@ fn commit_without(
     execute(store, command, Vec::new(), (repository, MAX_BYTES))
 }
 
-/// The same for a commit whose trees are here already.
+/// Fetches the files of a commit that are not big, when its trees are here already.
 pub(super) fn whole_again(store: &Store, session: &Session, commit: &Commit) -> Result<(), Fault> {
     let repository = store.repository();
     let mut command = fetch(store, session, &repository, NO_BIG_FILES);
@@ -115,7 +114,7 @@ pub(super) fn history(store: &Store, session: &Session) -> Result<(), Fault> {
 /// trees it does not. What the branches brought is not sent again, so that the trees are few.
 pub(super) fn history_apart(store: &Store, session: &Session) -> Result<(), Fault> {
     let repository = store.directory.join(layout::HISTORY);
-    for (filter, refs) in [NO_TREES, NO_INNER_TREES].into_iter().zip(ALL_REFS) {
+    for (filter, refs) in [NO_TREES, ONLY_THE_TOP].into_iter().zip(ALL_REFS) {
         let mut command = fetch(store, session, &repository, filter);
         command.args(["--prune", "--force", "--", "origin", refs]);
         execute(store, command, Vec::new(), (&repository, MAX_HISTORY_BYTES))?;

@@ -63,7 +63,7 @@ impl Way {
 }
 
 fn look(store: &Store, commit: &Commit, expected: &[RelPath]) -> Result<Way, Error> {
-    let id = ObjectId::parse_hex(commit.as_str().as_bytes()).ok_or(Error::Cancelled)?;
+    let id = ObjectId::parse_hex(commit.as_str().as_bytes()).expect("a commit has 40 digits");
     let mut objects = Objects::start(&store.directory.join(layout::TOP), &store.cancel)?;
     let missing = Error::Missing { id };
     let top = objects.whole(&[id], MAX_TREE, |_, bytes| tree::of_commit(bytes))?[0];

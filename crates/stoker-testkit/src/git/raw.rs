@@ -52,11 +52,6 @@ impl Repo {
         self.object("tree", &bytes)
     }
 
-    /// Stores a tree whose bytes are given: broken ones too.
-    pub fn tree_bytes(&self, bytes: &[u8]) -> Result<Oid, Error> {
-        self.object("tree", bytes)
-    }
-
     /// Commits a stored tree on top of a branch, which begins here if it does not exist.
     pub fn commit_tree(&self, branch: &str, tree: &Oid) -> Result<Oid, Error> {
         let reference = format!("refs/heads/{branch}");
