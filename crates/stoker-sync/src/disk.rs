@@ -81,6 +81,11 @@ impl DiskError {
         self.source.raw_os_error() == Some(errno.raw_os_error())
     }
 
+    /// Returns whether there is nothing that we could look into: not there, a link, or not for us.
+    pub(crate) fn is_out_of_reach(&self) -> bool {
+        self.is_absence() || self.is(Errno::LOOP) || self.is(Errno::ACCESS)
+    }
+
     /// Returns whether nothing is there, or what is above it is no directory.
     pub(crate) fn is_absence(&self) -> bool {
         self.is(Errno::NOENT) || self.is(Errno::NOTDIR)

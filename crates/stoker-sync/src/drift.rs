@@ -133,16 +133,23 @@ impl Inspection<'_> {
         if self.ownership.spares_all_below(&path) {
             return Ok(());
         }
-        let Ok(dir) = parent.open(&entry.name) else { return Ok(()) };
-        self.find_foreign(&dir, &DirRecord::default(), out)
+        match parent.open(&entry.name) {
+            Ok(dir) => self.find_foreign(&dir, &DirRecord::default(), out),
+            Err(error) if error.is_out_of_reach() => Ok(()),
+            Err(source) => Err(Error::Look { source }),
+        }
     }
 
     /// Lists what nobody knows in one directory and below.
     pub(crate) fn foreign_within(&self, path: &RelPath) -> Result<Findings, Error> {
         let mut findings = Findings::default();
-        if let Ok(dir) = self.root.open(path) {
-            let record = self.manifest.dir(path).unwrap_or_default();
-            self.find_foreign(&dir, &record, &mut findings)?;
+        match self.root.open(path) {
+            Ok(dir) => {
+                let record = self.manifest.dir(path).unwrap_or_default();
+                self.find_foreign(&dir, &record, &mut findings)?;
+            }
+            Err(error) if error.is_out_of_reach() => {}
+            Err(source) => return Err(Error::Look { source }),
         }
         Ok(findings)
     }

@@ -114,10 +114,13 @@ impl<'a> Round<'a> {
     fn look_into_roots(&self, findings: &mut Findings) -> Result<(), Error> {
         let Inspection { root, manifest, ownership, .. } = self.inspection;
         for path in ownership.pruned_roots() {
-            if manifest.key(path).is_none()
-                && let Ok(dir) = root.open(path)
-            {
-                self.inspection.find_foreign(&dir, &DirRecord::default(), findings)?;
+            if manifest.key(path).is_some() {
+                continue;
+            }
+            match root.open(path) {
+                Ok(dir) => self.inspection.find_foreign(&dir, &DirRecord::default(), findings)?,
+                Err(error) if error.is_out_of_reach() => {}
+                Err(source) => return Err(Error::Look { source }),
             }
         }
         Ok(())

@@ -204,7 +204,7 @@ fn a_plan_tells_by_which_mapping_files_go_and_where_the_source_had_them() {
     assert_eq!(
         gone,
         [
-            ("other/w".into(), None, None),
+            ("other/w".into(), None, Some("gone/w".into())),
             ("projects/a/foreign".into(), Some(1), None),
             ("projects/a/x".into(), Some(1), Some("p/a/x".into())),
         ]

@@ -130,7 +130,7 @@ impl<'a> Run<'a> {
                 let text = |text: &'a String| Value::Text(Text::Borrowed(text));
                 self.rounds(branch, map.iter().map(move |(key, item)| (text(key), text(item))))
             }
-            other => Err(position.error(format!("a range can't go over a {}", other.type_name()))),
+            other => Err(position.error(format!("a range can't go over {}", other.described()))),
         }
     }
 

@@ -116,7 +116,7 @@ fn length<'a>(value: &Value<'a>) -> Result<Value<'a>, String> {
         Value::Text(text) => text.len(),
         Value::List(list) => list.len(),
         Value::Map(map) => map.len(),
-        other => return Err(format!("a {} has no length", other.type_name())),
+        other => return Err(format!("{} has no length", other.described())),
     };
     i64::try_from(length).map(Value::Int).map_err(|_| "the length is too large".to_owned())
 }
@@ -141,7 +141,7 @@ fn index<'a>(value: Value<'a>, key: &Value<'a>) -> Result<Value<'a>, String> {
                 .ok_or_else(|| format!("the index {at} is out of range"))
         }
         (value, key) => {
-            Err(format!("a {} has no index of type {}", value.type_name(), key.type_name()))
+            Err(format!("{} has no index of type {}", value.described(), key.type_name()))
         }
     }
 }
@@ -153,7 +153,7 @@ fn slice<'a>(value: &Value<'a>, bounds: &[Value<'a>]) -> Result<Value<'a>, Strin
         }
         Value::Text(text) => text.len(),
         Value::List(list) => list.len(),
-        other => return Err(format!("a {} can't be sliced", other.type_name())),
+        other => return Err(format!("{} can't be sliced", other.described())),
     };
     let start = bounds.first().map_or(Ok(0), |at| bound(at, length))?;
     let end = bounds.get(1).map_or(Ok(length), |at| bound(at, length))?;
@@ -171,7 +171,7 @@ fn slice<'a>(value: &Value<'a>, bounds: &[Value<'a>]) -> Result<Value<'a>, Strin
             .map(|part| Value::made(part.to_owned()))
             .ok_or_else(|| format!("the bounds {start} and {end} cut a character in two")),
         Value::List(list) => Ok(Value::List(list.get(start..end).unwrap_or_default())),
-        other => Err(format!("a {} can't be sliced", other.type_name())),
+        other => Err(format!("{} can't be sliced", other.described())),
     }
 }
 
@@ -182,6 +182,6 @@ fn bound(value: &Value<'_>, length: usize) -> Result<usize, String> {
             .ok()
             .filter(|at| *at <= length)
             .ok_or_else(|| format!("the index {at} is out of range")),
-        other => Err(format!("an index is a whole number, not a {}", other.type_name())),
+        other => Err(format!("an index is a whole number, not {}", other.described())),
     }
 }

@@ -55,6 +55,14 @@ impl Value<'_> {
         }
     }
 
+    /// Returns the value in a sentence.
+    pub(super) fn described(&self) -> String {
+        match self {
+            Self::Context => self.type_name().to_owned(),
+            _ => format!("a value of type {}", self.type_name()),
+        }
+    }
+
     /// Returns whether `if` takes the value for a yes: anything but zero, empty and nil.
     pub(super) fn is_true(&self) -> bool {
         match self {
@@ -76,7 +84,7 @@ impl Value<'_> {
                 .get(name)
                 .map(|text| Self::Text(Text::Borrowed(text)))
                 .ok_or_else(|| format!("there is no key {name:?}")),
-            other => Err(format!("a value of type {} has no field `.{name}`", other.type_name())),
+            other => Err(format!("{} has no field `.{name}`", other.described())),
         }
     }
 }

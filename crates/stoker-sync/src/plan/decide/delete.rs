@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Deciding, Decision, Facts, all_paths};
 use crate::compose::mount::Content;
-use crate::manifest::header::MappingRecord;
+use crate::manifest::header::{MappingRecord, Shape};
 use crate::path::{self, RelPath};
 use crate::plan::draft::DirDraft;
 use crate::plan::limit::{Arrivals, Census, Place};
@@ -85,7 +85,7 @@ impl Deciding<'_> {
                 new.source == old.source && new.destination == old.destination
             };
             let mapping = last.and_then(|old| now.iter().position(|new| is_same(new, old)));
-            return (mapping, mapping.and_then(|mapping| self.source_of(path, mapping)));
+            return (mapping, last.map(|old| source_in(old, path)));
         }
         let claim = self.by.ownership.claim(path);
         let mount = self.by.mounts.iter().rev().find(|mount| {
@@ -111,4 +111,13 @@ impl Deciding<'_> {
 fn place_of(mapping: Option<&MappingRecord>) -> Place {
     let destination = mapping.map(|mapping| mapping.destination.clone()).unwrap_or_default();
     Place { destination, source: mapping.map(|mapping| mapping.source.clone()) }
+}
+
+/// Returns where the source of a mapping had a file.
+fn source_in(mapping: &MappingRecord, path: &RelPath) -> RelPath {
+    let mut source = mapping.source.clone();
+    if mapping.shape == Shape::Dir {
+        source.push(path::below(path, &mapping.destination).unwrap_or_default());
+    }
+    source
 }
