@@ -73,7 +73,7 @@ impl<'a> CommitOnDemand<'a> {
                 .map_err(|error| Error::Failed { source: Box::new(error) })?;
             self.opened = Some(opened);
         }
-        self.opened.as_mut().ok_or(Error::Cancelled)
+        Ok(self.opened.as_mut().expect("it was just opened"))
     }
 }
 

@@ -10,6 +10,7 @@ mod follow;
 mod front;
 mod gateway;
 mod leak;
+mod many;
 mod owed;
 mod place;
 mod recovery;
