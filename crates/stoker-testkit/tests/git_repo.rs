@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a set-up that fails is a test that fails")]
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use stoker_testkit::git::{Edit, Entry, Error, Oid, RawEntry, Repo, Tree, hostile, ignition};
 
@@ -190,16 +189,9 @@ fn long_and_deep_paths_are_stored() {
 }
 
 #[test]
-fn fifty_thousand_files_are_made_at_once() {
-    let started = Instant::now();
+fn fifty_thousand_files_are_all_there() {
     let tree = ignition::tree(50_000, 1);
-    let generated = started.elapsed();
     let (repo, commit) = Repo::with(tree.clone()).unwrap();
-    println!(
-        "50,000 files: generated in {generated:.2?}, committed after {:.2?}",
-        started.elapsed()
-    );
-
     let listing = listing(&repo, &commit);
     assert_eq!(listing.len(), 50_000);
     assert!(tree.iter().all(|(path, _)| listing.contains_key(path)));

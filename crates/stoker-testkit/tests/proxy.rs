@@ -230,14 +230,14 @@ async fn a_server_that_goes_away_for_a_while_comes_back_by_itself() {
     let World { proxy, proxied, .. } = &world;
     create(proxied, "a").await.unwrap();
     let start = Instant::now();
-    proxy.go_away(Duration::from_millis(500));
+    proxy.go_away(Duration::from_secs(3));
     let mut failures = 0;
     while proxied.get("a").await.is_err() {
         failures += 1;
         tokio::time::sleep(Duration::from_millis(20)).await; // a client's pause, not a wait
     }
     assert!(failures > 0);
-    assert!(start.elapsed() >= Duration::from_millis(500), "{:?}", start.elapsed());
+    assert!(start.elapsed() >= Duration::from_secs(3), "{:?}", start.elapsed());
 }
 
 #[tokio::test]

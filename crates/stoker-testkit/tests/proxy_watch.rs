@@ -219,7 +219,7 @@ async fn each_nth_event_can_be_lost() {
 
 #[tokio::test]
 async fn bookmarks_alone_leave_the_store_stale_until_a_relist() {
-    let mut world = World::new(watcher::Config::default().timeout(2)).await;
+    let mut world = World::new(watcher::Config::default().timeout(10)).await;
     let loss = world.proxy.fault(configmaps(), Fault::Event(EventFault::BookmarksOnly));
     world.set("a", "lost").await;
     // Three hits: the change, and a bookmark at the end of this watch and of the next.
@@ -248,7 +248,7 @@ async fn swapped_events_leave_an_older_object_until_a_relist() {
 
 #[tokio::test]
 async fn the_store_recovers_from_a_silent_watch_after_the_idle_timeout() {
-    let mut world = World::new(watcher::Config::default().timeout(2)).await;
+    let mut world = World::new(watcher::Config::default().timeout(10)).await;
     let silence = world.proxy.fault(configmaps(), Fault::Event(EventFault::Silence)).times(1);
     world.change().await;
     silence.until_hits(1).await;
