@@ -33,14 +33,15 @@ pub enum Lock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     halves: Halves,
-    /// Before the first was asked for: the gateway's own count began later.
+    /// Before the request that brought the first of them: the gateway's own count began later.
     since: Instant,
     hold: Duration,
 }
 
 /// One answer to one wish.
 enum Grant {
-    Given,
+    /// In answer to a request that was made then.
+    Given(Instant),
     NotOffered,
     /// Ask again: this is what we say if it stays so.
     Busy(Error),
@@ -82,19 +83,23 @@ impl Gateway {
     }
 
     fn take(&self, halves: Halves, patience: Duration) -> Result<Lock, Error> {
-        let since = Instant::now();
-        let mut locked = Halves::NONE;
+        let deadline = Instant::now() + patience;
+        let mut held: Option<Held> = None;
         for half in halves.iter() {
-            match self.take_half(half, since + patience)? {
-                Grant::Given => locked = locked.with(half),
+            match self.take_half(half, deadline)? {
+                Grant::Given(since) => held = Some(self.with(held, half, since)),
                 Grant::NotOffered => {}
                 Grant::Busy(error) => return Err(error),
             }
         }
-        if locked.is_empty() {
-            return Ok(Lock::NotOffered);
-        }
-        Ok(Lock::Held(Held { halves: locked, since, hold: self.limits.hold }))
+        Ok(held.map_or(Lock::NotOffered, Lock::Held))
+    }
+
+    /// Adds a lock to those that were taken before: the oldest is over first.
+    fn with(&self, held: Option<Held>, half: Half, since: Instant) -> Held {
+        let first = Held { halves: Halves::NONE, since, hold: self.limits.hold };
+        let held = held.unwrap_or(first);
+        Held { halves: held.halves.with(half), ..held }
     }
 
     fn take_half(&self, half: Half, deadline: Instant) -> Result<Grant, Error> {
@@ -105,7 +110,7 @@ impl Gateway {
             match self.ask_for_lock(half, left, started)? {
                 Grant::Busy(error) if left.is_zero() => return Ok(Grant::Busy(error)),
                 Grant::Busy(_) => self.client.pause(pace.next().min(left))?,
-                settled @ (Grant::Given | Grant::NotOffered) => return Ok(settled),
+                settled @ (Grant::Given(_) | Grant::NotOffered) => return Ok(settled),
             }
         }
     }
@@ -119,6 +124,7 @@ impl Gateway {
         let path = format!("/data/api/v1/scan-lock/{half}");
         // The gateway takes its whole time before it says no, and that no is to be heard.
         let within = (self.limits.call + acquire).min(left + SLACK);
+        let since = Instant::now();
         let answer = self.client.post_json(&path, &body, within)?;
         let waited = started.elapsed();
         match answer.status {
@@ -128,7 +134,7 @@ impl Gateway {
             _ => {}
         }
         match answer.successful() {
-            Ok(_) => Ok(Grant::Given),
+            Ok(_) => Ok(Grant::Given(since)),
             Err(error @ (Error::Starting { .. } | Error::TooManyRequests { .. })) => {
                 Ok(Grant::Busy(error))
             }

@@ -7,7 +7,7 @@ use stoker_ignition::{
     Consequence, Error, Gateway, Half, Halves, Held, Limits, Lock, Options, Reason,
 };
 
-use crate::support::{KEY, World};
+use crate::support::{KEY, World, limits};
 
 fn held(lock: Result<Lock, Error>) -> Held {
     match lock.unwrap() {
@@ -54,6 +54,37 @@ fn a_lock_that_is_let_go_in_time_is_waited_for() {
     ));
     world.fake.release_lock(fake::Half::Config);
     assert_eq!(held(waiting.join().unwrap()).halves(), Halves::BOTH);
+}
+
+/// How long a slow answer takes.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// Lets the next request for the lock of `half` be slow.
+fn slow(half: &str) -> Fault {
+    Fault::new(Ugly::Slow(SLOW)).on(&format!("/data/api/v1/scan-lock/{half}")).times(1)
+}
+
+// Else it would be renewed between every two directories, by waiting until it is over.
+#[test]
+fn the_time_of_a_lock_begins_with_the_request_that_was_granted() {
+    let world = World::new();
+    world.fake.hold_lock(fake::Half::Projects, Duration::from_mins(10));
+    world.fake.fail(slow("projects"));
+    let (gateway, asked) = (world.gateway(), Instant::now());
+    let waiting = std::thread::spawn(move || gateway.lock(Halves::NONE.with(Half::Projects)));
+    let path = "/data/api/v1/scan-lock/projects";
+    assert!(world.fake.wait_for_requests(path, 2, Duration::from_secs(20)));
+    world.fake.release_lock(fake::Half::Projects);
+    let left = held(waiting.join().unwrap()).left();
+    let waited = asked.elapsed();
+    assert!(waited + left >= limits().hold + SLOW, "{left:?} are left after {waited:?}");
+}
+
+#[test]
+fn of_two_locks_the_time_of_the_first_counts() {
+    let world = World::new();
+    world.fake.fail(slow("config"));
+    assert!(held(world.gateway().lock(Halves::BOTH)).left() + SLOW <= limits().hold);
 }
 
 #[test]
