@@ -16,6 +16,8 @@ pub(crate) struct ScanLock {
     held: Option<Held>,
     /// Whether the gateway has no lock to offer.
     pub(crate) is_missing: bool,
+    /// Why the lock could not be kept until all files were in place, if so.
+    pub(crate) lost: Option<stoker_ignition::Error>,
     /// How long the gateway kept us waiting.
     pub(crate) waited: Duration,
 }
@@ -24,7 +26,7 @@ impl ScanLock {
     /// A lock, not taken yet.
     pub(crate) fn new(gateway: Gateway, designers: Policy) -> Self {
         let (changed, waited) = (report::Halves::default(), Duration::ZERO);
-        Self { gateway, designers, changed, held: None, is_missing: false, waited }
+        Self { gateway, designers, changed, held: None, is_missing: false, lost: None, waited }
     }
 
     fn take(&mut self) -> Result<(), stoker_ignition::Error> {
@@ -35,11 +37,11 @@ impl ScanLock {
     }
 
     fn keep(&mut self, lock: &Lock) {
-        match lock {
-            Lock::Held(held) => self.held = Some(*held),
-            Lock::NotOffered => self.is_missing = true,
-            Lock::NotNeeded => {}
-        }
+        self.held = match lock {
+            Lock::Held(held) => Some(*held),
+            Lock::NotOffered | Lock::NotNeeded => None,
+        };
+        self.is_missing = *lock == Lock::NotOffered;
     }
 }
 
@@ -65,10 +67,60 @@ impl Gate for ScanLock {
     fn renew(&mut self) {
         let Some(held) = self.held.filter(|held| held.is_short()) else { return };
         let started = Instant::now();
-        // Without it the renames go on all the same: there is no way back by now.
-        if let Ok(lock) = self.gateway.renew(held) {
-            self.keep(&lock);
+        // Without it the renames go on all the same: there is no way back by now. Nor is it asked
+        // for again: a gateway that is silent would be waited for at every directory.
+        match self.gateway.renew(held) {
+            Ok(lock) => self.keep(&lock),
+            Err(error) => (self.held, self.lost) = (None, Some(error)),
         }
         self.waited += started.elapsed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fake_gateway::{Fault, Ugly};
+    use stoker_ignition::{Endpoint, Limits, Options};
+
+    use super::*;
+
+    /// A gateway, and its lock with a hold time that is over at once.
+    fn short(directory: &std::path::Path) -> (fake_gateway::Gateway, ScanLock) {
+        let fake = fake_gateway::Gateway::start(fake_gateway::Options::default().token("a:b"));
+        let (fake, key) = (fake.unwrap(), directory.join("key"));
+        std::fs::write(&key, "a:b").unwrap();
+        let limits = Limits { hold: Duration::from_nanos(9), ..Limits::default() };
+        let options = Options::new(Endpoint::parse(&fake.url()).unwrap(), key);
+        let gateway = Gateway::connect(Options { limits, ..options }).unwrap();
+        let mut lock = ScanLock::new(gateway, Policy::Proceed);
+        lock.prepare(report::Halves { projects: true, config: false });
+        lock.open().unwrap();
+        (fake, lock)
+    }
+
+    #[test]
+    fn a_lock_that_can_t_be_renewed_is_given_up_and_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let (fake, mut lock) = short(directory.path());
+        lock.renew();
+        assert!(lock.lost.is_none(), "{:?}", lock.lost);
+        fake.fail(Fault::new(Ugly::Status(500)).on("/data/api/v1/scan-lock"));
+        let before = fake.calls().len();
+        lock.renew();
+        lock.renew();
+        assert_eq!(fake.calls().len(), before + 1, "the next directories do not wait for it");
+        let lost = lock.lost.map(|error| error.reason().as_str());
+        assert_eq!(lost, Some("GatewayServerFault"));
+    }
+
+    #[test]
+    fn a_lock_that_is_no_more_offered_is_not_asked_for_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let (fake, mut lock) = short(directory.path());
+        fake.fail(Fault::new(Ugly::Status(404)).on("/data/api/v1/scan-lock"));
+        let before = fake.calls().len();
+        lock.renew();
+        lock.renew();
+        assert_eq!((fake.calls().len(), lock.is_missing), (before + 1, true));
     }
 }

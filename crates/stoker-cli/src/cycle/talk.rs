@@ -5,6 +5,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
 
+use stoker_api::chain::Chain;
 use stoker_api::gatewaysync::DesignerSessionPolicy;
 use stoker_ignition::{Approach, Gateway, Policy, Run, Scan, ScanOutcome, Verification};
 use stoker_sync::{Engine, Gate, View, report};
@@ -68,12 +69,17 @@ impl Talk {
         }
     }
 
-    /// Counts how long the gateway kept the gate shut, and tells that it has none.
+    /// Counts how long the gateway kept the gate shut, and tells what was done without its lock.
     pub(super) fn note_gate(&self, outcome: &mut Outcome) {
         let Self::Full(lock) = self else { return };
         outcome.durations.gateway += lock.waited;
         if lock.is_missing {
             outcome.warn("NoScanLock", "the gateway has no scan lock; went on without");
+        }
+        if let Some(error) = &lock.lost {
+            let cost = "the remaining files were put in place without it";
+            let message = format!("the scan lock could not be kept: {}; {cost}", Chain(error));
+            outcome.warn("ScanLockLost", &message);
         }
     }
 
@@ -184,5 +190,24 @@ fn verify(
             outcome.warn("NotVerified", &format!("can't tell what the gateway loaded: {error}"));
             Ok(())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stoker_ignition::{Endpoint, Options};
+
+    use super::*;
+
+    #[test]
+    fn a_lock_that_was_lost_is_told_with_its_reason() {
+        let options = Options::new(Endpoint::parse("http://gateway:8088").unwrap(), "key");
+        let mut lock = ScanLock::new(Gateway::connect(options).unwrap(), Policy::Proceed);
+        lock.lost = Some(stoker_ignition::Error::NoKey);
+        let mut outcome = Outcome::default();
+        Talk::Full(Box::new(lock)).note_gate(&mut outcome);
+        let [warned] = &outcome.warnings[..] else { panic!("{:?}", outcome.warnings) };
+        assert_eq!(warned.code, "ScanLockLost");
+        assert!(warned.message.contains("there is no API key"), "{}", warned.message);
     }
 }
