@@ -11,7 +11,7 @@ mod talk;
 
 use stoker_sync::request::{Deletion, Look};
 use stoker_sync::source::Source;
-use stoker_sync::{Cancel, Engine, Foresight, Plan, Report, Request, View, plan};
+use stoker_sync::{Cancel, Engine, Foresight, Plan, Report, Request, View, apply, plan};
 
 pub(crate) use ahead::look_while;
 pub(crate) use cause::git;
@@ -48,6 +48,13 @@ pub(crate) struct Setting<'a> {
 pub(crate) struct Step {
     pub(crate) first: fn(Setting<'_>, &mut Outcome) -> Result<(), Failure>,
     pub(crate) then: fn(&mut Subject<'_>, Setting<'_>, &mut Outcome) -> Result<(), Failure>,
+}
+
+/// Live files were changed.
+enum Applied {
+    Whole(Report),
+    /// What could be; the rest failed.
+    Partly(Failure),
 }
 
 /// Looks, and changes nothing.
@@ -154,11 +161,18 @@ fn sync(
     }
     let (drift, is_owed) = (plan.drift.clone(), engine.view().owed().projects);
     let landed = land((&mut engine, plan), subject, setting, outcome);
-    outcome.drifted(&drift, profile.drift_policy, landed.is_ok());
-    let (talk, report) = landed?;
-    // Which projects an earlier run had touched is not known any more: then all of ours count.
-    let names = if is_owed { engine.view().projects() } else { report.projects };
-    talk.scan(&mut engine, (&names, setting), outcome)
+    let is_whole = matches!(landed, Ok((_, Applied::Whole(_))));
+    outcome.drifted(&drift, profile.drift_policy, is_whole);
+    let (talk, applied) = landed?;
+    let (names, missed) = match applied {
+        Applied::Whole(report) if !is_owed => (report.projects, None),
+        // Which projects were touched is not known any more: then all of ours count.
+        Applied::Whole(_) => (engine.view().projects(), None),
+        Applied::Partly(failure) => (engine.view().projects(), Some(failure)),
+    };
+    let told = talk.scan(&mut engine, (&names, setting), outcome);
+    // That files are not in place is the greater news.
+    missed.map_or(told, Err)
 }
 
 /// Nothing is done, so what was live stays live.
@@ -210,7 +224,7 @@ fn land(
     subject: &mut Subject<'_>,
     setting: Setting<'_>,
     outcome: &mut Outcome,
-) -> Result<(Talk, Report), Failure> {
+) -> Result<(Talk, Applied), Failure> {
     let mut talk = Talk::Silent;
     let is_idle = plan.changes.is_empty() && engine.view().owed().is_none();
     if setting.target.gateway.is_some() && !is_idle {
@@ -227,21 +241,34 @@ fn land(
     outcome.durations.apply += lap.end(subject, outcome);
     // What changed is owed a scan from here on, however the run goes on.
     outcome.scans = outcome.scans.owing(engine.view().owed());
-    let report = applied?;
-    outcome.applied(&report);
-    Ok((talk, report))
+    let applied = applied?;
+    if let Applied::Whole(report) = &applied {
+        outcome.applied(report);
+    }
+    Ok((talk, applied))
 }
 
 fn apply(
     (engine, plan): (&mut Engine, Plan),
     talk: &mut Talk,
     (subject, setting): (&mut Subject<'_>, Setting<'_>),
-) -> Result<Report, Failure> {
+) -> Result<Applied, Failure> {
     let Setting { target, cancel, progress } = setting;
     progress.phase(format!("writing {} files", plan.changes.len()));
     let written = engine.write(plan, subject.source, cancel);
     let written = written.map_err(|error| cause::write(&error, target))?;
     subject.source.rest();
     progress.phase("applying".to_owned());
-    written.apply(talk).map_err(|error| cause::apply(&error, target))
+    let error = match written.apply(talk) {
+        Ok(report) => return Ok(Applied::Whole(report)),
+        Err(error) => error,
+    };
+    let failure = cause::apply(&error, target);
+    match error {
+        apply::Error::Incomplete { .. } => return Ok(Applied::Partly(failure)),
+        apply::Error::Gate { .. } | apply::Error::Begin { .. } => talk.release(),
+        // The lock stays: what is there may be half of our run, or of the one that took over.
+        apply::Error::Record { .. } | apply::Error::LockLost => {}
+    }
+    Err(failure)
 }

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use stoker_ignition::{Gateway, Half, Halves, Held, Lock, Policy};
+use stoker_ignition::{Gateway, Half, Halves, Held, Lock, Policy, Refusal};
 use stoker_sync::{Gate, report};
 
 /// Asks the gateway before live files change.
@@ -30,10 +30,24 @@ impl ScanLock {
     }
 
     fn take(&mut self) -> Result<(), stoker_ignition::Error> {
-        let lock = self.gateway.lock(halves(self.changed))?;
-        self.keep(&lock);
+        match self.gateway.lock(halves(self.changed)) {
+            Ok(lock) => self.keep(&lock),
+            Err(Refusal { error, held }) => {
+                self.held = held;
+                return Err(error);
+            }
+        }
         // A session may have been opened since the first look.
         self.gateway.check_designers(self.designers)
+    }
+
+    /// Lets go of what was locked in vain: only where nothing was changed, because the gateway then
+    /// reads what is there.
+    pub(crate) fn release(&mut self) {
+        let Some(held) = self.held.take() else { return };
+        let started = Instant::now();
+        self.gateway.release(held);
+        self.waited += started.elapsed();
     }
 
     fn keep(&mut self, lock: &Lock) {

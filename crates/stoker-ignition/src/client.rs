@@ -72,6 +72,12 @@ impl Client {
         self.wait(self.limits.call, &question)
     }
 
+    /// Posts without a body though the caller may be cancelled: for what must be put right before the end.
+    pub(crate) fn post_regardless(&self, path: &str, within: Duration) -> Result<Answer, Error> {
+        let question = self.question(Method::POST, path, Access::Key)?;
+        self.runtime().block_on(self.ask_within(within, &question))
+    }
+
     /// Posts JSON to a route that may take longer than others: this long.
     pub(crate) fn post_json(
         &self,
@@ -116,10 +122,14 @@ impl Client {
                 // Cancelled before it began: nothing is sent.
                 biased;
                 () = self.cancel.cancelled() => Err(Error::Cancelled),
-                answer = tokio::time::timeout(within, self.ask(question)) => answer
-                    .unwrap_or_else(|_| Err(Error::TimedOut { call: self.first.call(question), within })),
+                answer = self.ask_within(within, question) => answer,
             }
         })
+    }
+
+    async fn ask_within(&self, within: Duration, question: &Question<'_>) -> Result<Answer, Error> {
+        let late = |_| Err(Error::TimedOut { call: self.first.call(question), within });
+        tokio::time::timeout(within, self.ask(question)).await.unwrap_or_else(late)
     }
 
     /// Asks where it worked last, and elsewhere if nobody answers or a secure channel is demanded.

@@ -10,13 +10,15 @@
 //! 3. [`Gateway::wait_for_designers`], then temporary files are written and made durable, then [`Gateway::lock`].
 //! 4. [`Gateway::check_designers`] once more; renames and deletes, and [`Gateway::renew`] between two resources whenever
 //!    [`Held::is_short`].
+//!    If nothing comes of it, [`Gateway::release`].
 //! 5. [`Gateway::scan`] asks for the halves that changed, projects first, and waits until they were scanned. Asking is
 //!    also what lets the lock go: there is no other release but expiry.
 //! 6. [`Gateway::verify`] asks whether the projects are loaded.
 //!
 //! # Promises
 //!
-//! - Every call has a total deadline and a cap on what it reads, and ends within 100 ms of [`Cancel`].
+//! - Every call has a total deadline and a cap on what it reads, and ends within 100 ms of [`Cancel`];
+//!   but [`Gateway::release`] has 3 s, cancelled or not.
 //! - The API key is read anew for every call, sent to the gateway only, and part of no value that can be printed.
 //! - No redirect is followed, no proxy is used, no body is parsed before its status and content type were looked at.
 //! - [`Scan::Done`] is said only after the gateway's own scan status has changed since our request.
@@ -50,6 +52,6 @@ pub use error::{Call, Consequence, Error, Reason, Retry};
 pub use gateway::{Gateway, Limits, Options};
 pub use half::{Half, Halves};
 pub use health::Readiness;
-pub use lock::{Held, Lock};
+pub use lock::{Held, Lock, Refusal};
 pub use project::Verification;
 pub use scan::{Scan, ScanOutcome, retry_after};

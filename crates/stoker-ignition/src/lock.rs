@@ -17,6 +17,9 @@ const ACQUIRE: Duration = Duration::from_secs(5);
 /// How much later than the last moment an answer may come.
 const SLACK: Duration = Duration::from_secs(1);
 
+/// How long it may take to let locks go: little enough for a run that was asked to end.
+const RELEASE: Duration = Duration::from_secs(3);
+
 /// What became of the wish for a lock.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
@@ -36,6 +39,15 @@ pub struct Held {
     /// Before the request that brought the first of them: the gateway's own count began later.
     since: Instant,
     hold: Duration,
+}
+
+/// Why a lock was not given, and those that were given before it.
+#[derive(Debug)]
+pub struct Refusal {
+    /// Why.
+    pub error: Error,
+    /// What is ours nevertheless: to be let go by [`Gateway::release`], or to run out.
+    pub held: Option<Held>,
 }
 
 /// One answer to one wish.
@@ -67,9 +79,8 @@ impl Held {
 impl Gateway {
     /// Takes the scan lock of these halves, asking again while somebody else has it, as long as the limits allow.
     ///
-    /// On an error nothing must be renamed. A lock taken by then ends by itself: a scan would release it, and nothing has
-    /// changed that could be scanned.
-    pub fn lock(&self, halves: Halves) -> Result<Lock, Error> {
+    /// On an error nothing must be renamed.
+    pub fn lock(&self, halves: Halves) -> Result<Lock, Refusal> {
         if halves.is_empty() {
             return Ok(Lock::NotNeeded);
         }
@@ -79,17 +90,33 @@ impl Gateway {
     /// Takes locks again whose time is nearly over. Between two resources only: they may have to run out first.
     pub fn renew(&self, held: Held) -> Result<Lock, Error> {
         // A gateway may refuse even the holder until the old hold is over.
-        self.take(held.halves, self.limits.gateway.max(held.left() + ACQUIRE))
+        let patience = self.limits.gateway.max(held.left() + ACQUIRE);
+        self.take(held.halves, patience).map_err(|refusal| refusal.error)
     }
 
-    fn take(&self, halves: Halves, patience: Duration) -> Result<Lock, Error> {
+    /// Lets locks go under which nothing was changed: asks for a scan of their halves, and does not wait for its end.
+    ///
+    /// Best effort and brief, for a run that was cancelled, too: what is not let go runs out. A lock whose time is over is
+    /// left alone, because by now it may be somebody else's.
+    pub fn release(&self, held: Held) {
+        if held.left().is_zero() {
+            return;
+        }
+        let deadline = Instant::now() + RELEASE;
+        for half in held.halves.iter() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            drop(self.client.post_regardless(&format!("/data/api/v1/scan/{half}"), left));
+        }
+    }
+
+    fn take(&self, halves: Halves, patience: Duration) -> Result<Lock, Refusal> {
         let deadline = Instant::now() + patience;
         let mut held: Option<Held> = None;
         for half in halves.iter() {
-            match self.take_half(half, deadline)? {
-                Grant::Given(since) => held = Some(self.with(held, half, since)),
-                Grant::NotOffered => {}
-                Grant::Busy(error) => return Err(error),
+            match self.take_half(half, deadline) {
+                Ok(Grant::Given(since)) => held = Some(self.with(held, half, since)),
+                Ok(Grant::NotOffered) => {}
+                Ok(Grant::Busy(error)) | Err(error) => return Err(Refusal { error, held }),
             }
         }
         Ok(held.map_or(Lock::NotOffered, Lock::Held))

@@ -55,6 +55,7 @@ pub(super) fn open(
     let opened = Engine::open_through(options, &mut gate, setting.cancel);
     let Some(talk) = gate.talk else { return opened };
     talk.note_gate(outcome);
+    // On an error the lock stays: what the killed run left may be a mixture, not to be scanned.
     let mut engine = opened?;
     let names = engine.view().projects();
     // A failure is no news: the scan stays owed, and the run that goes on asks for it again.

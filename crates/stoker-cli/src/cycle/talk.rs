@@ -69,6 +69,13 @@ impl Talk {
         }
     }
 
+    /// Lets go of a lock under which nothing was changed.
+    pub(super) fn release(&mut self) {
+        if let Self::Full(lock) = self {
+            lock.release();
+        }
+    }
+
     /// Counts how long the gateway kept the gate shut, and tells what was done without its lock.
     pub(super) fn note_gate(&self, outcome: &mut Outcome) {
         let Self::Full(lock) = self else { return };

@@ -15,6 +15,7 @@ mod owed;
 mod place;
 mod recovery;
 mod refusal;
+mod release;
 mod told;
 mod trace;
 mod usage;

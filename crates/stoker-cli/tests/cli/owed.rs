@@ -10,15 +10,15 @@ use crate::trace::{KILLED, Point, Tally, can_trace, each, learn, strike, wide_sa
 use crate::world::World;
 
 /// A world with a gateway that reads its data directory.
-struct Line<'a> {
-    world: World,
+pub(crate) struct Line<'a> {
+    pub(crate) world: World,
     update: &'a Update,
-    gateway: Gateway,
+    pub(crate) gateway: Gateway,
 }
 
 impl<'a> Line<'a> {
     /// A line at the old commit, which its gateway has loaded.
-    fn new(update: &'a Update, relock: Relock) -> Self {
+    pub(crate) fn new(update: &'a Update, relock: Relock) -> Self {
         let world = World::new();
         let options = Options { relock, ..Options::over(world.data()).token("sync:right") };
         let gateway = Gateway::start(options).unwrap();
@@ -28,7 +28,7 @@ impl<'a> Line<'a> {
         line
     }
 
-    fn words(&self, branch: &str, timeout: &str) -> Vec<OsString> {
+    pub(crate) fn words(&self, branch: &str, timeout: &str) -> Vec<OsString> {
         let mut words = self.update.words(&self.world, branch);
         words.extend(["--gateway".into(), self.gateway.url().into()]);
         words.extend(["--api-key-file".into(), self.world.path("key").into()]);
@@ -38,7 +38,7 @@ impl<'a> Line<'a> {
 
     /// Runs to the end: these files, and a gateway that has scanned exactly them.
     #[track_caller]
-    fn completes(&self, branch: &str) {
+    pub(crate) fn completes(&self, branch: &str) {
         self.world.stoker(self.words(branch, "20s")).exits(0);
         let wanted = if branch == "old" { &self.update.old } else { &self.update.new };
         assert_eq!(&self.world.live(), wanted, "not exactly {branch}");

@@ -1,15 +1,17 @@
 //! The scan lock.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fake_gateway::{self as fake, Api, Fault, Relock, Token, Ugly};
 use stoker_ignition::{
-    Consequence, Error, Gateway, Half, Halves, Held, Limits, Lock, Options, Reason,
+    Cancel, Consequence, Error, Gateway, Half, Halves, Held, Limits, Lock, Options, Reason,
 };
 
 use crate::support::{KEY, World, limits};
 
-fn held(lock: Result<Lock, Error>) -> Held {
+fn held<E: std::fmt::Debug>(lock: Result<Lock, E>) -> Held {
     match lock.unwrap() {
         Lock::Held(held) => held,
         other => panic!("{other:?}"),
@@ -91,13 +93,13 @@ fn of_two_locks_the_time_of_the_first_counts() {
 fn a_lock_that_stays_held_ends_with_nothing_written() {
     let world = World::new();
     world.fake.hold_lock(fake::Half::Projects, Duration::from_mins(10));
-    let error = world.impatient(Duration::from_secs(2)).lock(Halves::BOTH).unwrap_err();
+    let error = world.impatient(Duration::from_secs(2)).lock(Halves::BOTH).unwrap_err().error;
     assert!(matches!(error, Error::LockHeld { half: Half::Projects, .. }), "{error}");
     assert_eq!(error.consequence(), Consequence::WriteNothing);
     assert!(world.posts().len() >= 2, "asked more than once");
     world.fake.heal();
     world.fake.fail(Fault::new(Ugly::Status(408)).on("/data/api/v1/scan-lock"));
-    let error = world.impatient(Duration::from_secs(2)).lock(Halves::BOTH).unwrap_err();
+    let error = world.impatient(Duration::from_secs(2)).lock(Halves::BOTH).unwrap_err().error;
     assert!(matches!(error, Error::LockTimedOut { .. }), "{error}");
     assert_eq!(error.reason(), Reason::ScanLockHeld);
 }
@@ -106,7 +108,7 @@ fn a_lock_that_stays_held_ends_with_nothing_written() {
 fn a_key_that_may_not_write_is_refused_before_anything_is_renamed() {
     let world = World::new();
     world.fake.set_tokens([Token::parse(KEY).unwrap().without_write()]);
-    let error = world.gateway().lock(Halves::BOTH).unwrap_err();
+    let error = world.gateway().lock(Halves::BOTH).unwrap_err().error;
     assert_eq!(
         (error.reason(), error.consequence()),
         (Reason::Forbidden, Consequence::WriteNothing)
@@ -138,4 +140,56 @@ fn a_lock_that_runs_short_is_taken_again_even_from_a_gateway_that_lets_it_run_ou
         assert!(again.left() > first.left() || first.left().is_zero(), "{relock:?}");
         assert_eq!(again.halves(), Halves::BOTH);
     }
+}
+
+#[test]
+fn what_was_locked_before_a_refusal_is_handed_back() {
+    let world = World::new();
+    world.fake.fail(Fault::new(Ugly::Status(403)).on("/data/api/v1/scan-lock/config"));
+    let refusal = world.gateway().lock(Halves::BOTH).unwrap_err();
+    assert_eq!(refusal.error.reason(), Reason::Forbidden);
+    assert_eq!(refusal.held.map(Held::halves), Some(Halves::NONE.with(Half::Projects)));
+    world.fake.heal();
+    world.fake.fail(Fault::new(Ugly::Status(403)).on("/data/api/v1/scan-lock"));
+    assert_eq!(world.gateway().lock(Halves::BOTH).unwrap_err().held, None);
+}
+
+#[test]
+fn locks_are_let_go_without_waiting_for_a_scan_though_the_run_is_cancelled() {
+    let world =
+        World::with(|options| fake::Options { scan_duration: Duration::from_hours(1), ..options });
+    let flag = Arc::new(AtomicBool::new(false));
+    let cancel = Cancel::flag(Arc::clone(&flag));
+    let gateway = Gateway::connect(Options { cancel, ..world.options() }).unwrap();
+    let held = held(gateway.lock(Halves::BOTH));
+    flag.store(true, Ordering::Relaxed);
+    let posts = world.posts().len();
+    gateway.release(held);
+    assert_eq!(world.posts().split_off(posts), ["scan/projects", "scan/config"]);
+    assert!(!world.fake.is_locked(fake::Half::Projects));
+    assert!(!world.fake.is_locked(fake::Half::Config));
+}
+
+#[test]
+fn a_gateway_that_is_silent_is_not_waited_for_to_let_a_lock_go() {
+    let world = World::new();
+    let limits = Limits { call: Duration::from_mins(10), ..Limits::default() };
+    let gateway = Gateway::connect(Options { limits, ..world.options() }).unwrap();
+    let held = held(gateway.lock(Halves::BOTH));
+    world.fake.fail(Fault::new(Ugly::Hang));
+    let asked = Instant::now();
+    gateway.release(held);
+    assert!(asked.elapsed() < Duration::from_secs(20), "it took {:?}", asked.elapsed());
+}
+
+// A scan lets a lock go, whoever has it.
+#[test]
+fn a_lock_whose_time_is_over_is_nobody_s_to_let_go() {
+    let world = World::new();
+    let limits = Limits { hold: Duration::from_nanos(1), ..limits() };
+    let gateway = Gateway::connect(Options { limits, ..world.options() }).unwrap();
+    let held = held(gateway.lock(Halves::BOTH));
+    world.fake.hold_lock(fake::Half::Projects, Duration::from_mins(10));
+    gateway.release(held);
+    assert!(world.fake.is_locked(fake::Half::Projects));
 }
