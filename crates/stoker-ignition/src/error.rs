@@ -81,7 +81,7 @@ pub enum Error {
     NotReady { waited: Duration },
     #[error("the gateway is not commissioned (waited {} s)", .waited.as_secs())]
     NotCommissioned { waited: Duration },
-    #[error("the scan lock of {half} is held by somebody else, after {} s", .waited.as_secs())]
+    #[error("the scan lock of {half} is held by somebody else or by a run that was killed, after {} s", .waited.as_secs())]
     LockHeld { half: Half, waited: Duration },
     #[error("the scan lock of {half} was not granted, after {} s", .waited.as_secs())]
     LockTimedOut { half: Half, waited: Duration },

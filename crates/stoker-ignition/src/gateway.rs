@@ -9,6 +9,9 @@ use crate::client::Client;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 
+/// What a lock is asked for at least: less would be over before the files of a slow disk are in place.
+const LEAST_HOLD: Duration = Duration::from_secs(10);
+
 /// What it takes to talk to a gateway.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -35,7 +38,7 @@ pub struct Limits {
     pub body: usize,
     /// What is waited for: a gateway to come up, a lock to be free, a scan to end (`--gateway-timeout`).
     pub gateway: Duration,
-    /// How long the gateway keeps a scan lock that nobody lets go.
+    /// How long the gateway keeps a scan lock that nobody lets go; capped at `gateway`, but not below 10 s.
     pub hold: Duration,
 }
 
@@ -83,6 +86,8 @@ impl Gateway {
         // Who gives a gateway two seconds does not mean ten for every question.
         limits.call = limits.call.min(limits.gateway);
         limits.connect = limits.connect.min(limits.call);
+        // After a kill the next run, as patient as this one, outwaits what this one left.
+        limits.hold = limits.hold.min(limits.gateway.max(LEAST_HOLD));
         let limits = options.limits;
         Ok(Self { client: Client::new(options)?, limits })
     }

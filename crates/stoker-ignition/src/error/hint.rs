@@ -68,7 +68,7 @@ impl Error {
                 "check that the address is a gateway's: none of its answers to us is that large"
             }
             Reason::ScanLockHeld => {
-                "try again when whoever holds the scan lock is done; it ends by itself when its hold time is over"
+                "wait for whoever holds it; what a killed run of ours has left is over by itself after 60 s at the latest: run the same command again, with --gateway-timeout 90s"
             }
             Reason::ScanTimedOut => {
                 "look at the gateway's logs for the scan; the next run asks again"

@@ -11,6 +11,12 @@ use stoker_ignition::{
 
 use crate::support::{KEY, World, limits};
 
+/// How long a lock is asked for: as long as the gateway is waited for.
+const HOLD: Duration = Duration::from_secs(20);
+
+/// How long a slow answer takes.
+const SLOW: Duration = Duration::from_secs(1);
+
 fn held<E: std::fmt::Debug>(lock: Result<Lock, E>) -> Held {
     match lock.unwrap() {
         Lock::Held(held) => held,
@@ -25,9 +31,30 @@ fn the_halves_that_change_are_locked_projects_first() {
     assert_eq!(held.halves(), Halves::BOTH);
     assert!(world.fake.is_locked(fake::Half::Projects) && world.fake.is_locked(fake::Half::Config));
     assert_eq!(world.posts(), ["scan-lock/projects", "scan-lock/config"]);
-    assert!(held.left() > Duration::from_secs(20) && !held.is_short());
+    assert!(held.left() > Duration::from_secs(10) && !held.is_short());
     let body: serde_json::Value = serde_json::from_str(&world.fake.requests()[0].body).unwrap();
-    assert_eq!(body, serde_json::json!({"acquireTimeout": 5, "holdTimeout": 60}));
+    assert_eq!(body, serde_json::json!({"acquireTimeout": 5, "holdTimeout": HOLD.as_secs()}));
+}
+
+// Else the next run would not outwait the lock of one that was killed.
+#[test]
+fn a_lock_is_asked_for_no_longer_than_a_run_is_ready_to_wait() {
+    for (patience, hold) in [(2, 10), (10, 10), (45, 45), (60, 60), (600, 60)] {
+        let world = World::new();
+        drop(world.impatient(Duration::from_secs(patience)).lock(Halves::BOTH));
+        let body: serde_json::Value = serde_json::from_str(&world.fake.requests()[0].body).unwrap();
+        assert_eq!(body["holdTimeout"], hold, "with {patience} s of patience");
+    }
+}
+
+#[test]
+fn whoever_meets_a_lock_is_told_whose_it_may_be_and_when_it_is_over() {
+    let world = World::new();
+    world.fake.hold_lock(fake::Half::Projects, Duration::from_mins(10));
+    let error = world.impatient(Duration::from_secs(1)).lock(Halves::BOTH).unwrap_err().error;
+    assert!(error.to_string().contains("by somebody else or by a run that was killed"), "{error}");
+    assert!(error.hint().contains("60 s at the latest"), "{}", error.hint());
+    assert!(error.hint().contains("--gateway-timeout"), "{}", error.hint());
 }
 
 #[test]
@@ -58,9 +85,6 @@ fn a_lock_that_is_let_go_in_time_is_waited_for() {
     assert_eq!(held(waiting.join().unwrap()).halves(), Halves::BOTH);
 }
 
-/// How long a slow answer takes.
-const SLOW: Duration = Duration::from_secs(1);
-
 /// Lets the next request for the lock of `half` be slow.
 fn slow(half: &str) -> Fault {
     Fault::new(Ugly::Slow(SLOW)).on(&format!("/data/api/v1/scan-lock/{half}")).times(1)
@@ -79,14 +103,14 @@ fn the_time_of_a_lock_begins_with_the_request_that_was_granted() {
     world.fake.release_lock(fake::Half::Projects);
     let left = held(waiting.join().unwrap()).left();
     let waited = asked.elapsed();
-    assert!(waited + left >= limits().hold + SLOW, "{left:?} are left after {waited:?}");
+    assert!(waited + left >= HOLD + SLOW, "{left:?} are left after {waited:?}");
 }
 
 #[test]
 fn of_two_locks_the_time_of_the_first_counts() {
     let world = World::new();
     world.fake.fail(slow("config"));
-    assert!(held(world.gateway().lock(Halves::BOTH)).left() + SLOW <= limits().hold);
+    assert!(held(world.gateway().lock(Halves::BOTH)).left() + SLOW <= HOLD);
 }
 
 #[test]
