@@ -128,7 +128,11 @@ impl Gateway {
 
     #[cfg(feature = "tls")]
     fn tls_service(&mut self) -> io::Result<Service> {
-        let identity = crate::tls::Identity::generate()?;
+        let identity = if self.shared.options.is_self_signed {
+            crate::tls::Identity::generate_self_signed()?
+        } else {
+            crate::tls::Identity::generate()?
+        };
         self.authority_pem = Some(identity.authority_pem);
         Ok(Service { tls: Some(identity.acceptor), ..self.service() })
     }

@@ -17,6 +17,8 @@ pub struct Options {
     pub plain: Option<SocketAddr>,
     /// Where HTTPS is served, with a certificate for `localhost` and `127.0.0.1` of an authority made at start.
     pub tls: Option<SocketAddr>,
+    /// Whether that certificate is its own authority (CA:TRUE) instead, as many tools make them, for `localhost` only.
+    pub is_self_signed: bool,
     /// The API tokens that exist.
     pub tokens: Vec<Token>,
     /// The state it starts in.
@@ -80,6 +82,7 @@ impl Default for Options {
             data: None,
             plain: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
             tls: None,
+            is_self_signed: false,
             tokens: Vec::new(),
             state: State::Running,
             api: Api::V83,

@@ -1,4 +1,4 @@
-//! The certificate of the TLS port: an authority made at start, a leaf for `localhost` and `127.0.0.1`.
+//! The certificate of the TLS port: an authority made at start and a leaf for `localhost` and `127.0.0.1`, or both in one.
 
 use std::io;
 use std::sync::Arc;
@@ -17,16 +17,35 @@ pub(crate) struct Identity {
 impl Identity {
     /// Makes a new authority and a leaf signed by it.
     pub(crate) fn generate() -> io::Result<Self> {
-        let key = KeyPair::generate().map_err(io::Error::other)?;
-        let mut params = CertificateParams::new(Vec::new()).map_err(io::Error::other)?;
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(rcgen::DnType::CommonName, "stand-in authority");
+        let (params, key) = authority(Vec::new())?;
         let authority = params.self_signed(&key).map_err(io::Error::other)?;
-        let issuer = Issuer::new(params, key);
-        let (leaf, leaf_key) = leaf(&issuer)?;
-        let acceptor = TlsAcceptor::from(Arc::new(config(leaf, &leaf_key)?));
-        Ok(Self { acceptor, authority_pem: authority.pem() })
+        let (leaf, leaf_key) = leaf(&Issuer::new(params, key))?;
+        Self::new(leaf, &leaf_key, authority.pem())
     }
+
+    /// Makes a certificate that is its own authority, for `localhost`.
+    pub(crate) fn generate_self_signed() -> io::Result<Self> {
+        let (params, key) = authority(vec!["localhost".to_owned()])?;
+        let certificate = params.self_signed(&key).map_err(io::Error::other)?;
+        Self::new(certificate.der().clone(), &key, certificate.pem())
+    }
+
+    fn new(
+        leaf: CertificateDer<'static>,
+        key: &KeyPair,
+        authority_pem: String,
+    ) -> io::Result<Self> {
+        let acceptor = TlsAcceptor::from(Arc::new(config(leaf, key)?));
+        Ok(Self { acceptor, authority_pem })
+    }
+}
+
+fn authority(names: Vec<String>) -> io::Result<(CertificateParams, KeyPair)> {
+    let key = KeyPair::generate().map_err(io::Error::other)?;
+    let mut params = CertificateParams::new(names).map_err(io::Error::other)?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(rcgen::DnType::CommonName, "stand-in authority");
+    Ok((params, key))
 }
 
 fn leaf(issuer: &Issuer<'_, KeyPair>) -> io::Result<(CertificateDer<'static>, KeyPair)> {

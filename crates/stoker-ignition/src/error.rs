@@ -48,8 +48,8 @@ pub enum Error {
     ConnectionLost { call: Call },
     #[error("{call} failed: one side speaks TLS and the other does not")]
     TlsMismatch { call: Call },
-    #[error("{call} failed: the gateway's certificate is not trusted")]
-    Untrusted { call: Call, source: io::Error },
+    #[error("{call} failed: the gateway's certificate is not trusted: {why}")]
+    Untrusted { call: Call, why: &'static str },
 
     #[error("{call} failed: the gateway does not know the API key (401)")]
     Unauthorized { call: Call },

@@ -1,5 +1,8 @@
 //! Whom we trust on a TLS connection: a given authority, else the system's, else the loopback interface itself.
 
+mod distrust;
+mod given;
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,8 +15,11 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
+pub(crate) use distrust::why;
+
 use crate::endpoint::Address;
 use crate::error::Error;
+use given::Given;
 
 /// Returns how to connect to `address`.
 ///
@@ -28,7 +34,10 @@ pub(crate) fn config(
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::StartRuntime { source: io::Error::other(error) })?;
     let config = match authorities {
-        Some(path) => builder.with_root_certificates(given(path)?).with_no_client_auth(),
+        Some(path) => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(given(path, provider)?))
+            .with_no_client_auth(),
         None if address.is_loopback() => builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Loopback::new(&provider)))
@@ -38,16 +47,18 @@ pub(crate) fn config(
     Ok(Arc::new(config))
 }
 
-fn given(path: &Path) -> Result<RootCertStore, Error> {
+fn given(path: &Path, provider: Arc<CryptoProvider>) -> Result<Given, Error> {
     let unusable = || Error::UnusableAuthorities { path: path.to_owned() };
     let pem = std::fs::read(path)
         .map_err(|source| Error::ReadAuthorities { path: path.to_owned(), source })?;
+    let certificates = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
+    let certificates = certificates.map_err(|_| unusable())?;
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(&pem) {
-        let certificate = certificate.map_err(|_| unusable())?;
-        roots.add(certificate).map_err(|_| unusable())?;
+    for certificate in &certificates {
+        roots.add(certificate.clone()).map_err(|_| unusable())?;
     }
-    if roots.is_empty() { Err(unusable()) } else { Ok(roots) }
+    // Without a single root it is refused here.
+    Given::new((roots, certificates), provider).map_err(|_| unusable())
 }
 
 /// What the system trusts; where it trusts nobody, nobody is trusted and the error says so per call.

@@ -20,6 +20,7 @@ use crate::answer::{Answer, Location};
 use crate::endpoint::Address;
 use crate::error::{Call, Error};
 use crate::key::Key;
+use crate::tls;
 
 const KEY_HEADER: &str = "X-Ignition-API-Token";
 const AGENT: &str = concat!("stoker/", env!("CARGO_PKG_VERSION"));
@@ -170,7 +171,9 @@ async fn receive(
 fn handshake_fault(call: Call, error: io::Error) -> Error {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {
-        Some(rustls::Error::InvalidCertificate(_)) => Error::Untrusted { call, source: error },
+        Some(rustls::Error::InvalidCertificate(cause)) => {
+            Error::Untrusted { call, why: tls::why(cause) }
+        }
         Some(rustls::Error::InvalidMessage(_)) => Error::TlsMismatch { call },
         Some(_) => Error::Unreachable { call, source: error },
         None => Error::ConnectionLost { call },

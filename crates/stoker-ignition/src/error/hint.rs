@@ -35,7 +35,7 @@ impl Error {
                 "use https:// with the HTTPS port (8043) and http:// with the HTTP port (8088)"
             }
             Reason::CertificateUntrusted => {
-                "give the authority that signed the gateway's certificate with --gateway-ca-file, and use the host name that the certificate is for"
+                "give the gateway's certificate, or that of the authority that signed it, with --gateway-ca-file, and use a host name that it is for; this shows it: openssl s_client -showcerts -connect HOST:8043"
             }
             Reason::Unauthorized => {
                 "check that this key exists on the gateway and that the file holds the full name:secret; a key made anew has a new secret"

@@ -29,7 +29,7 @@ fn what_a_user_must_tell_apart_has_its_own_reason_and_its_own_next_step() {
         Error::ConnectionRefused { call: call() },
         Error::Unreachable { call: call(), source: source() },
         Error::TlsMismatch { call: call() },
-        Error::Untrusted { call: call(), source: source() },
+        Error::Untrusted { call: call(), why: "x" },
         Error::NoKey,
         Error::UnusableKey { path: "k".into(), why: "x" },
         Error::Cancelled,

@@ -3,7 +3,7 @@
 use fake_gateway::{Fault, State, Token, Ugly};
 use stoker_ignition::{Endpoint, Gateway, Options, Readiness, Reason};
 
-use crate::support::{KEY, World};
+use crate::support::{KEY, World, everything};
 
 /// A port that is taken and on which nobody listens, for as long as the socket lives.
 fn dead_port() -> (tokio::net::TcpSocket, u16) {
@@ -104,4 +104,29 @@ fn a_given_authority_is_what_counts_even_on_loopback() {
     let other = ask(stranger.fake.authority_pem().unwrap()).unwrap_err();
     assert_eq!(other.reason(), Reason::CertificateUntrusted);
     assert_eq!(ask("no certificate").unwrap_err().reason(), Reason::CertificatesUnusable);
+}
+
+// What people give who have a self-signed certificate, and most tools mark it as an authority's.
+#[test]
+fn a_given_certificate_is_trusted_though_it_is_an_authority_s() {
+    let self_signed = || {
+        World::with(|options| fake_gateway::Options { is_self_signed: true, ..options.tls_only() })
+    };
+    let (world, stranger) = (self_signed(), self_signed());
+    let ask = |url: &str, pem: &str| {
+        let ca_file = world.data().join("ca.pem");
+        std::fs::write(&ca_file, pem).unwrap();
+        let (endpoint, ca_file) = (Endpoint::parse(url).unwrap(), Some(ca_file));
+        Gateway::connect(Options { endpoint, ca_file, ..world.options() }).unwrap().projects()
+    };
+    let (url, pem) = (world.fake.tls_url(), world.fake.authority_pem().unwrap());
+    ask(&url, pem).unwrap();
+    let by_address = url.replace("localhost", "127.0.0.1");
+    let stranger = stranger.fake.authority_pem().unwrap();
+    for (url, pem, word) in [(&by_address, pem, "host name"), (&url, stranger, "CA:TRUE")] {
+        let error = ask(url, pem).unwrap_err();
+        assert_eq!(error.reason(), Reason::CertificateUntrusted);
+        let text = everything(&error);
+        assert!(text.contains(word) && !text.contains("Other("), "{text}");
+    }
 }
