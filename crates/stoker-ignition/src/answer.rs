@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::error::{Call, Error};
+use crate::location::Location;
 
 /// An answer of the gateway. The body is there only for a status of success.
 pub(crate) struct Answer {
@@ -13,55 +14,27 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-/// Where a redirect leads, as far as it tells us something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Location {
-    None,
-    /// The page on which a new gateway is commissioned.
-    Welcome,
-    /// The same thing over TLS.
-    Secure,
-    Elsewhere,
-}
-
-impl Location {
-    pub(crate) fn parse(location: Option<&str>) -> Self {
-        match location {
-            None => Self::None,
-            Some(location) => {
-                let path = location.split(['?', '#']).next().unwrap_or_default();
-                let path = path.trim_end_matches('/');
-                if path.ends_with("/welcome") || path == "welcome" {
-                    Self::Welcome
-                } else if location.starts_with("https://") {
-                    Self::Secure
-                } else {
-                    Self::Elsewhere
-                }
-            }
-        }
-    }
-}
-
 impl Answer {
     /// Returns whether a gateway that answers so may well be content on its TLS port.
     pub(crate) fn wants_secure_channel(&self) -> bool {
-        self.status == 403 || self.location == Location::Secure
+        self.status == 403 || matches!(self.location, Location::Secure(_))
     }
 
     /// Returns it if its status is one of success, else what its status means.
     pub(crate) fn successful(self) -> Result<Self, Error> {
-        let Self { call, status, location, .. } = self;
-        match (status, location) {
-            (200..=299, _) => Ok(Self { call, ..self }),
-            (300..=399, Location::Welcome) => Err(Error::NeedsCommissioning { call }),
-            (300..=399, _) => Err(Error::Redirected { call, status }),
-            (401, _) => Err(Error::Unauthorized { call }),
-            (403, _) => Err(Error::Forbidden { call }),
-            (404, _) => Err(Error::NotFound { call }),
-            (429, _) => Err(Error::TooManyRequests { call }),
-            (503, _) => Err(Error::Starting { call }),
-            (500..=599, _) => Err(Error::ServerFault { call, status }),
+        let (status, call) = (self.status, self.call.clone());
+        match status {
+            200..=299 => Ok(self),
+            300..=399 => Err(match self.location {
+                Location::Welcome => Error::NeedsCommissioning { call },
+                location => Error::Redirected { call, status, to: location.place() },
+            }),
+            401 => Err(Error::Unauthorized { call }),
+            403 => Err(Error::Forbidden { call }),
+            404 => Err(Error::NotFound { call }),
+            429 => Err(Error::TooManyRequests { call }),
+            503 => Err(Error::Starting { call }),
+            500..=599 => Err(Error::ServerFault { call, status }),
             _ => Err(Error::UnexpectedStatus { call, status }),
         }
     }

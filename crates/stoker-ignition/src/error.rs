@@ -1,6 +1,7 @@
 //! Everything that can go wrong with a gateway, each with a reason for machines and a next step for people.
 //!
-//! Nothing that a gateway sent is part of a message: what it says may be wrong, huge, or our own key.
+//! Nothing that a gateway sent is part of a message: what it says may be wrong, huge, or our own key. Only what people need
+//! to go on is: who has a designer open, and where a redirect leads, both cut short and made harmless.
 
 mod hint;
 mod reason;
@@ -42,7 +43,7 @@ pub enum Error {
     ConnectionRefused { call: Call },
     #[error("{call} failed: the gateway can't be reached")]
     Unreachable { call: Call, source: io::Error },
-    #[error("{call} failed: no complete answer within {within:?}")]
+    #[error("{call} failed: no complete answer within {}", spoken(*.within))]
     TimedOut { call: Call, within: Duration },
     #[error("{call} failed: the connection was lost before the answer was complete")]
     ConnectionLost { call: Call },
@@ -59,8 +60,8 @@ pub enum Error {
     NotFound { call: Call },
     #[error("{call} failed: the gateway is not commissioned (redirect to its welcome page)")]
     NeedsCommissioning { call: Call },
-    #[error("{call} failed: the gateway redirects elsewhere ({status})")]
-    Redirected { call: Call, status: u16 },
+    #[error("{call} failed: the gateway redirects {} ({status})", direction(.to.as_deref()))]
+    Redirected { call: Call, status: u16, to: Option<String> },
     #[error("{call} failed: the gateway wants fewer requests (429)")]
     TooManyRequests { call: Call },
     #[error("{call} failed: the gateway is starting (503)")]
@@ -93,6 +94,20 @@ pub enum Error {
     DesignerStateUnknown { source: Box<Error> },
     #[error("cancelled")]
     Cancelled,
+}
+
+/// A time in whole seconds; below one, in whole milliseconds.
+fn spoken(time: Duration) -> String {
+    let milliseconds = (time.as_micros() + 500) / 1000;
+    if milliseconds < 1000 {
+        format!("{milliseconds} ms")
+    } else {
+        format!("{} s", (milliseconds + 500) / 1000)
+    }
+}
+
+fn direction(to: Option<&str>) -> String {
+    to.map_or_else(|| "elsewhere".to_owned(), |to| format!("to {to}"))
 }
 
 impl fmt::Display for Call {

@@ -38,6 +38,7 @@ mod gateway;
 mod half;
 mod health;
 mod key;
+mod location;
 mod lock;
 mod project;
 mod scan;

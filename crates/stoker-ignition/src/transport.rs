@@ -16,10 +16,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::answer::{Answer, Location};
+use crate::answer::Answer;
 use crate::endpoint::Address;
 use crate::error::{Call, Error};
 use crate::key::Key;
+use crate::location::Location;
 use crate::tls;
 
 const KEY_HEADER: &str = "X-Ignition-API-Token";
@@ -156,13 +157,14 @@ async fn receive(
             body.extend_from_slice(data);
         }
     }
-    if question.key.as_ref().is_some_and(|key| key.is_echoed_in(&body)) {
+    let is_echo = |bytes: &[u8]| question.key.as_ref().is_some_and(|key| key.is_echoed_in(bytes));
+    if is_echo(&body) {
         return Err(Error::Malformed { call, why: "it repeats the API key" });
     }
     Ok(Answer {
         status: head.status.as_u16(),
         content_type: header(CONTENT_TYPE).unwrap_or_default().to_owned(),
-        location: Location::parse(header(LOCATION)),
+        location: Location::parse(header(LOCATION).filter(|place| !is_echo(place.as_bytes()))),
         call,
         body,
     })

@@ -155,7 +155,7 @@ fn a_gateway_that_never_answers_costs_no_more_than_it_is_given() {
     let run = site.sync(&["--gateway-timeout", "2s"]);
     assert!(asked.elapsed() < Duration::from_secs(20), "it took {:?}", asked.elapsed());
     let result = run.json();
-    refused(run, 1, "GatewayTimedOut", &["2s"]);
+    refused(run, 1, "GatewayTimedOut", &["2 s"]);
     assert_eq!(result["scan"]["projects"], "owed", "{result:#}");
     let hint = result["error"]["hint"].as_str().unwrap();
     assert!(hint.contains("--gateway-timeout"), "{hint}");

@@ -18,7 +18,7 @@ fn what_a_user_must_tell_apart_has_its_own_reason_and_its_own_next_step() {
         Error::Forbidden { call: call() },
         Error::NotFound { call: call() },
         Error::NeedsCommissioning { call: call() },
-        Error::Redirected { call: call(), status: 302 },
+        Error::Redirected { call: call(), status: 302, to: None },
         Error::TooManyRequests { call: call() },
         Error::Starting { call: call() },
         Error::ServerFault { call: call(), status: 500 },
@@ -59,5 +59,20 @@ fn a_gateway_that_is_away_does_not_keep_files_from_landing() {
         Error::NotFound { call: call() },
     ] {
         assert_eq!(error.consequence(), Consequence::ScanOwed);
+    }
+}
+
+#[test]
+fn a_time_is_told_as_people_say_it() {
+    let cases = [
+        (Duration::from_nanos(996_255_674), "996 ms"),
+        (Duration::from_micros(999_900), "1 s"),
+        (Duration::from_millis(1_499), "1 s"),
+        (Duration::from_millis(9_996), "10 s"),
+        (Duration::from_mins(1), "60 s"),
+    ];
+    for (within, told) in cases {
+        let error = Error::TimedOut { call: call(), within };
+        assert!(error.to_string().ends_with(&format!("within {told}")), "{error}");
     }
 }

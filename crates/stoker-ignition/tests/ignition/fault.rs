@@ -134,6 +134,29 @@ fn redirects_are_not_followed() {
 }
 
 #[test]
+fn a_redirect_is_told_with_the_address_it_leads_to() {
+    let world = World::new();
+    let cases = [
+        ("https://plant.example:8043/a/b?key=x#y", Some("https://plant.example:8043/a/b")),
+        ("https://user:pw@plant.example/", Some("https://plant.example/")),
+        ("//plant.example/a?b", Some("//plant.example/a")),
+        ("/elsewhere?token=x", Some("/elsewhere")),
+        ("/a\tb", Some(r"/a\tb")),
+        (&format!("/{CANARY}"), None),
+    ];
+    for (location, told) in cases {
+        world.fake.heal();
+        world.fake.fail(Fault::new(Ugly::Redirect(location.into())));
+        let error = world.gateway().projects().unwrap_err();
+        let expected = match told {
+            Some(place) => format!("redirects to {place} (302)"),
+            None => "redirects elsewhere (302)".to_owned(),
+        };
+        assert!(error.to_string().ends_with(&expected), "{error}");
+    }
+}
+
+#[test]
 fn an_answer_that_repeats_the_key_is_dropped() {
     let world = World::new();
     let echo = format!(r#"{{"items":[{{"user":"{CANARY}","project":"x"}}]}}"#);
