@@ -37,6 +37,11 @@ impl Gateway {
     /// An error means that nothing may be written. Whether the key may *write* shows only when the lock is taken, which is
     /// still before the first rename.
     pub fn approach(&self, run: Run) -> Result<Approach, Error> {
+        self.approach_after(Duration::ZERO, run)
+    }
+
+    /// The same for a caller who has waited for this gateway before: one that starts gets what is left of its time.
+    pub fn approach_after(&self, waited: Duration, run: Run) -> Result<Approach, Error> {
         let asked = Instant::now();
         let started = match (self.readiness(), run) {
             // What pings oddly may still serve the API: its answer to the key counts for more.
@@ -49,7 +54,7 @@ impl Gateway {
                 };
             }
             (Readiness::Starting | Readiness::NeedsCommissioning, Run::Later) => {
-                self.wait_until_running()
+                self.wait_until_running(waited)
             }
         };
         let left = self.limits.gateway.saturating_sub(asked.elapsed()).max(A_MOMENT);

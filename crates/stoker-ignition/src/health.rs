@@ -65,15 +65,15 @@ impl Gateway {
         }
     }
 
-    /// Waits until the gateway is in service, as long as the limits allow.
-    pub fn wait_until_running(&self) -> Result<(), Error> {
+    /// Waits until the gateway is in service, as long as the limits allow to somebody who has waited before.
+    pub(crate) fn wait_until_running(&self, before: Duration) -> Result<(), Error> {
         let started = Instant::now();
         let mut pace = Pace::new();
         loop {
-            let left = self.limits.gateway.saturating_sub(started.elapsed());
+            let left = self.limits.gateway.saturating_sub(before + started.elapsed());
             let readiness = self.readiness_within(left.max(A_MOMENT));
             let is_cancelled = matches!(readiness, Readiness::Unreachable(Error::Cancelled));
-            match readiness.in_service(started.elapsed()) {
+            match readiness.in_service(before + started.elapsed()) {
                 Ok(()) => return Ok(()),
                 Err(error) if is_cancelled || left.is_zero() => return Err(error),
                 Err(_) => {}

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use stoker_api::chain::Chain;
 use stoker_api::gatewaysync::DesignerSessionPolicy;
@@ -40,7 +40,9 @@ impl Talk {
         let mut options = options.clone();
         let cancel = setting.cancel.clone();
         options.cancel = stoker_ignition::Cancel::when(move || cancel.is_cancelled());
-        let talk = Self::approach(options, run, policy(setting.target));
+        // What was waited for to finish a killed run is not waited for once more.
+        let waited = outcome.durations.gateway;
+        let talk = Self::approach(options, (run, waited), policy(setting.target));
         outcome.durations.gateway += started.elapsed();
         let talk = talk?;
         if let Self::Land(Scans { projects: Scan::Skipped, .. }, Some(why)) = talk {
@@ -53,11 +55,11 @@ impl Talk {
 
     fn approach(
         options: stoker_ignition::Options,
-        run: Run,
+        (run, waited): (Run, Duration),
         designers: Policy,
     ) -> Result<Self, stoker_ignition::Error> {
         let gateway = Gateway::connect(options)?;
-        match gateway.approach(run)? {
+        match gateway.approach_after(waited, run)? {
             Approach::Scan => {
                 gateway.wait_for_designers(designers)?;
                 Ok(Self::Full(Box::new(ScanLock::new(gateway, designers))))

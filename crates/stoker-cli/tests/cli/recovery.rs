@@ -131,3 +131,14 @@ fn a_gateway_that_is_away_gets_the_files_of_a_killed_run_and_is_owed_a_scan() {
     let result = site.sync(&site.update.url()).exits(0).json();
     assert_eq!(result["scan"]["projects"], "done", "{result:#}");
 }
+
+// Waited for while the killed run is finished, and not once more for the run itself.
+#[test]
+fn a_gateway_that_starts_is_waited_for_once() {
+    let Some(site) = Site::broken() else { return };
+    site.gateway.set(State::Starting);
+    let result = site.sync_within("6s", &site.update.url()).exits(1).json();
+    assert_eq!(result["error"]["reason"], "GatewayStarting", "{result:#}");
+    let waited = result["durationsMs"]["gateway"].as_u64().unwrap();
+    assert!((6000..12_000).contains(&waited), "{result:#}");
+}
