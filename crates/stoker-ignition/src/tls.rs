@@ -24,7 +24,8 @@ use given::Given;
 /// Returns how to connect to `address`.
 ///
 /// A gateway's own certificate is self-signed and never for `127.0.0.1`. Where bytes do not leave the machine it proves
-/// nothing that plain HTTP, which is the default there, would not: so it is not asked to. A given authority always counts.
+/// nothing that plain HTTP, which is the default there, would not: so it is not asked to. What is given always counts
+/// (decision 0019).
 pub(crate) fn config(
     address: &Address,
     authorities: Option<&Path>,

@@ -15,7 +15,8 @@ pub(crate) struct GatewayArguments {
     /// File with the gateway's API key, name:secret
     #[arg(long, value_name = "FILE", env = "API_KEY_FILE")]
     pub(crate) api_key_file: Option<PathBuf>,
-    /// File with the certificates to trust for the gateway instead of the system's
+    /// File with the certificates to trust for the gateway instead of the system's; without it, one on
+    /// localhost is not verified
     #[arg(long, value_name = "FILE", requires = "gateway")]
     pub(crate) gateway_ca_file: Option<PathBuf>,
     /// How long to wait for a gateway that starts, a lock or a scan
