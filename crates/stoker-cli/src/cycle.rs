@@ -51,10 +51,10 @@ pub(crate) struct Step {
 }
 
 /// Live files were changed.
-enum Applied {
-    Whole(Report),
-    /// What could be; the rest failed.
-    Partly(Failure),
+struct Applied {
+    report: Report,
+    /// Why not all of them were that should be.
+    missed: Option<Failure>,
 }
 
 /// Looks, and changes nothing.
@@ -161,15 +161,11 @@ fn sync(
     }
     let (drift, is_owed) = (plan.drift.clone(), engine.view().owed().projects);
     let landed = land((&mut engine, plan), subject, setting, outcome);
-    let is_whole = matches!(landed, Ok((_, Applied::Whole(_))));
+    let is_whole = landed.as_ref().is_ok_and(|(_, applied)| applied.missed.is_none());
     outcome.drifted(&drift, profile.drift_policy, is_whole);
-    let (talk, applied) = landed?;
-    let (names, missed) = match applied {
-        Applied::Whole(report) if !is_owed => (report.projects, None),
-        // Which projects were touched is not known any more: then all of ours count.
-        Applied::Whole(_) => (engine.view().projects(), None),
-        Applied::Partly(failure) => (engine.view().projects(), Some(failure)),
-    };
+    let (talk, Applied { report, missed }) = landed?;
+    // Which projects an earlier run had touched is not known any more: then all of ours count.
+    let names = if is_owed { engine.view().projects() } else { report.projects };
     let told = talk.scan(&mut engine, (&names, setting), outcome);
     // That files are not in place is the greater news.
     missed.map_or(told, Err)
@@ -242,9 +238,7 @@ fn land(
     // What changed is owed a scan from here on, however the run goes on.
     outcome.scans = outcome.scans.owing(engine.view().owed());
     let applied = applied?;
-    if let Applied::Whole(report) = &applied {
-        outcome.applied(report);
-    }
+    outcome.applied(&applied.report);
     Ok((talk, applied))
 }
 
@@ -260,12 +254,14 @@ fn apply(
     subject.source.rest();
     progress.phase("applying".to_owned());
     let error = match written.apply(talk) {
-        Ok(report) => return Ok(Applied::Whole(report)),
+        Ok(report) => return Ok(Applied { report, missed: None }),
         Err(error) => error,
     };
     let failure = cause::apply(&error, target);
     match error {
-        apply::Error::Incomplete { .. } => return Ok(Applied::Partly(failure)),
+        apply::Error::Incomplete { report, .. } => {
+            return Ok(Applied { report: *report, missed: Some(failure) });
+        }
         apply::Error::Gate { .. } | apply::Error::Begin { .. } => talk.release(),
         // The lock stays: what is there may be half of our run, or of the one that took over.
         apply::Error::Record { .. } | apply::Error::LockLost => {}

@@ -130,10 +130,14 @@ fn a_lock_is_let_go_when_the_journal_can_t_be_begun_and_stays_when_it_can_t_be_e
     refused(struck(&line, &begin), 1, "ApplyFailed", &["nothing was changed"]);
     assert_eq!(line.world.live(), update.old);
     assert!(!line.gateway.is_locked(Half::Projects), "the lock stays");
-    let scans = line.gateway.scans().len();
+    let asked = || {
+        let calls = line.gateway.calls();
+        calls.iter().filter(|call| call.starts_with("POST /data/api/v1/scan/")).count()
+    };
+    let before = asked();
     refused(struck(&line, &end), 1, "ApplyFailed", &["record"]);
     assert!(line.gateway.is_locked(Half::Projects), "the gateway must not read a mixture");
-    assert_eq!(line.gateway.scans().len(), scans);
+    assert_eq!(asked(), before, "nobody has asked for a scan");
     line.completes("new");
 }
 
@@ -152,6 +156,7 @@ fn a_change_in_part_is_told_to_the_gateway_and_stays_a_failure() {
     let result = run.json();
     refused(run, 1, "ApplyFailed", &["everything else was applied"]);
     assert_eq!(result["scan"]["projects"], "done", "{result:#}");
+    assert!(result["filesModified"].as_u64() > Some(100), "what was done is told: {result:#}");
     assert!(!line.gateway.is_locked(Half::Projects), "the lock stays");
     let files = line.gateway.scans().last().map(|scan| scan.files);
     assert_eq!(files, Some(line.world.live().iter().count()), "what is there was scanned");
