@@ -2,16 +2,14 @@
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
 
-use stoker_git::diagnosis::Fault;
-use stoker_git::{Error, Store, store};
 use stoker_sync::source::{self, Kind, ObjectId, Source};
-use stoker_testkit::git::{Edit, Oid, Repo, Tree, hostile};
+use stoker_testkit::git::{Edit, Repo, Tree};
 
 use crate::world::{Place, contents, files, public, walk};
 
-fn sample() -> Tree {
+/// A little of everything.
+pub(crate) fn sample() -> Tree {
     Tree::new()
         .file("a.txt", "a")
         .file("dir/b.json", "{}")
@@ -20,7 +18,7 @@ fn sample() -> Tree {
         .symlink("link", "a.txt")
 }
 
-fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+pub(crate) fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     expected.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
 }
 
@@ -189,116 +187,6 @@ fn a_second_commit_brings_only_what_changed() {
     assert!(bytes_in(&place) - before < 8_000, "{}", bytes_in(&place) - before);
 }
 
-// R7: a store that was made for another URL counts for nothing.
-#[test]
-fn a_changed_url_begins_anew() {
-    let (one, first) = Repo::with(sample()).unwrap();
-    let (other, second) = Repo::with(Tree::new().file("x", "x")).unwrap();
-    let place = Place::new();
-    drop(place.commit(&public(&one.url()), &first).unwrap());
-    let mut source = place.commit(&public(&other.url()), &second).unwrap();
-    assert_eq!(files(&mut source), pairs(&[("x", "x")]));
-    drop(source);
-    let error = place.commit(&public(&other.url()), &first).unwrap_err();
-    assert!(matches!(error.fault(), Some(Fault::NotOurRef)), "{error:?}");
-}
-
-// A2, R52: whatever a killed git leaves, the next run goes on by itself.
-#[test]
-fn stale_locks_and_torn_files_are_swept() {
-    let (repo, commit) = Repo::with(sample()).unwrap();
-    let place = Place::new();
-    let access = public(&repo.url());
-    drop(place.commit(&access, &commit).unwrap());
-    let git = place.directory().join("repo.git");
-    let debris = [
-        "shallow.lock",
-        "config.lock",
-        "HEAD.lock",
-        "packed-refs.lock",
-        "index.lock",
-        "refs/stoker/commit.lock",
-        "objects/info/commit-graph.lock",
-        "objects/pack/tmp_pack_x1",
-        "objects/pack/tmp_idx_x1",
-        "objects/pack/pack-1234.pack",
-        "objects/pack/pack-5678.idx",
-        "objects/pack/pack-5678.keep",
-    ];
-    for name in debris {
-        fs::write(git.join(name), "torn").unwrap();
-    }
-    let next = repo.commit(Edit::put(Tree::new().file("n", "n"))).unwrap();
-    let mut source = place.commit(&access, &next).unwrap();
-    assert_eq!(files(&mut source).len(), 5);
-    for name in debris {
-        assert!(!git.join(name).exists(), "{name}");
-    }
-}
-
-type Damage = fn(&std::path::Path);
-
-// R52: half a repository, and one that was damaged on the disk.
-#[test]
-fn a_damaged_store_is_made_anew() {
-    let (repo, commit) = Repo::with(sample()).unwrap();
-    let access = public(&repo.url());
-    let damages: [(&str, Damage); 7] = [
-        ("config", |git| fs::write(git.join("config"), "[core\n").unwrap()),
-        ("head", |git| fs::remove_file(git.join("HEAD")).unwrap()),
-        ("objects", |git| fs::remove_dir_all(git.join("objects")).unwrap()),
-        ("refs", |git| fs::remove_dir_all(git.join("refs")).unwrap()),
-        ("shallow", |git| fs::write(git.join("shallow"), "garbage\n").unwrap()),
-        ("truncated pack", |git| each_pack(git, ".pack", |file| truncate(file, 40))),
-        ("zeroed index", |git| each_pack(git, ".idx", zero)),
-    ];
-    for (name, damage) in damages {
-        let place = Place::new();
-        drop(place.commit(&access, &commit).unwrap());
-        damage(&place.directory().join("repo.git"));
-        let mut source = place.commit(&access, &commit).unwrap_or_else(|e| panic!("{name}: {e:?}"));
-        assert_eq!(files(&mut source).len(), 4, "{name}");
-    }
-}
-
-fn each_pack(git: &std::path::Path, end: &str, change: fn(&std::path::Path)) {
-    for entry in fs::read_dir(git.join("objects/pack")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.display().to_string().ends_with(end) {
-            let mut rights = fs::metadata(&path).unwrap().permissions();
-            std::os::unix::fs::PermissionsExt::set_mode(&mut rights, 0o600);
-            fs::set_permissions(&path, rights).unwrap();
-            change(&path);
-        }
-    }
-}
-
-fn truncate(file: &std::path::Path, length: u64) {
-    fs::OpenOptions::new().write(true).open(file).unwrap().set_len(length).unwrap();
-}
-
-fn zero(file: &std::path::Path) {
-    let length = fs::metadata(file).unwrap().len();
-    fs::write(file, vec![0; usize::try_from(length).unwrap()]).unwrap();
-}
-
-// A7 for stores: the second waits, and then says who holds it.
-#[test]
-fn one_store_serves_one_process_at_a_time() {
-    let (repo, _) = Repo::with(sample()).unwrap();
-    let place = Place::new();
-    let access = public(&repo.url());
-    let held = place.open(&access).unwrap();
-    let open = || Store::open(&place.directory(), access.clone(), &place.cancel, Duration::ZERO);
-    let error = open().unwrap_err();
-    let Error::Store { source: store::Error::Locked { holder }, .. } = error else {
-        panic!("{error:?}")
-    };
-    assert!(holder.contains(&format!("pid {}", std::process::id())), "{holder}");
-    drop(held);
-    open().unwrap();
-}
-
 #[test]
 fn a_shallow_remote_can_be_fetched_from() {
     let (repo, _) = Repo::with(sample()).unwrap();
@@ -328,73 +216,7 @@ fn many_files_are_read_in_the_order_of_the_question() {
     }
 }
 
-#[test]
-fn a_cancelled_run_ends_as_cancelled() {
-    let (repo, commit) = Repo::with(sample()).unwrap();
-    let place = Place::new();
-    let mut source = place.commit(&public(&repo.url()), &commit).unwrap();
-    let (_, ids) = walk(&mut source);
-    source.fetch(&ids).unwrap();
-    place.cancel.cancel();
-    let read = source.read(&ids, &mut |_, _, bytes| {
-        while bytes.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
-        ControlFlow::Continue(())
-    });
-    drop(read);
-    // Whoever ends git does so in a moment.
-    let asked = Instant::now();
-    let refused = loop {
-        match source.list(&[ObjectId::EMPTY_TREE]) {
-            Ok(_) => assert!(asked.elapsed() < Duration::from_secs(20), "it goes on"),
-            Err(error) => break error,
-        }
-    };
-    assert!(matches!(refused, source::Error::Cancelled), "{refused:?}");
-}
-
 fn bytes_in(place: &Place) -> u64 {
     let packs = fs::read_dir(place.directory().join("repo.git/objects/pack")).unwrap();
     packs.map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
-}
-
-// A10, B10: names are handed on as they are, whatever git itself thinks of them.
-#[test]
-fn hostile_names_arrive_as_they_are() {
-    // Git itself can't walk a tree with an empty name, so no server can send one.
-    for hostile in hostile::names().into_iter().filter(|hostile| !hostile.name.is_empty()) {
-        let repo = Repo::empty().unwrap();
-        let commit = repo.commit_name("main", hostile.name.clone()).unwrap();
-        let place = Place::new();
-        let mut source = place
-            .commit(&public(&repo.url()), &commit)
-            .unwrap_or_else(|error| panic!("{hostile:?}: {error:?}"));
-        let root = source.root().unwrap();
-        let listed = source.list(&[root]).unwrap();
-        assert!(listed[0].iter().any(|entry| *entry.name == *hostile.name), "{hostile:?}");
-    }
-}
-
-// B3, B2: what points elsewhere is shown, and never followed or fetched.
-#[test]
-fn submodules_and_links_are_shown_and_not_followed() {
-    let elsewhere = Oid::unknown(7);
-    let tree = Tree::new()
-        .submodule("sub", "https://elsewhere.invalid/x.git", &elsewhere)
-        .symlink("link", "/etc/passwd");
-    let (repo, commit) = Repo::with(tree).unwrap();
-    let place = Place::new();
-    let mut source = place.commit(&public(&repo.url()), &commit).unwrap();
-    let root = source.root().unwrap();
-    let kinds: Vec<_> = source.list(&[root]).unwrap()[0].iter().map(|e| e.kind).collect();
-    assert_eq!(kinds, [Kind::File, Kind::Symlink, Kind::Submodule]);
-}
-
-// B10: a tree of a thousand levels is a thousand short answers.
-#[test]
-fn deep_trees_are_read_level_by_level() {
-    let path = hostile::deep_path(1000);
-    let (repo, commit) = Repo::with(Tree::new().file(&path, "x")).unwrap();
-    let place = Place::new();
-    let mut source = place.commit(&public(&repo.url()), &commit).unwrap();
-    assert_eq!(files(&mut source), [(path, "x".to_owned())]);
 }
