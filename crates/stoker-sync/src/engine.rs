@@ -11,6 +11,7 @@
 mod conclude;
 mod course;
 mod foresight;
+mod noise;
 mod planning;
 mod private;
 #[cfg(test)]

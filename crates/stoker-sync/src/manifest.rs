@@ -9,8 +9,10 @@
 //! damage may show late: [`Manifest::is_damaged`] then says that no answer so far may be used.
 
 pub(crate) mod codec;
+mod fold;
 pub(crate) mod header;
 mod page;
+mod range;
 pub(crate) mod record;
 pub(crate) mod segment;
 #[cfg(test)]
@@ -18,15 +20,16 @@ mod tests;
 mod walk;
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fold::{difference, fold};
 use header::Header;
-use record::{DirChange, DirPatch, FileRecord, Key, Seal};
+use range::{below_range, for_each_child};
+use record::{DirPatch, FileRecord, Key, Seal};
 use segment::{Damaged, Segment};
 pub(crate) use walk::Stretch;
 
-use crate::path::{self, RelPath};
+use crate::path::RelPath;
 use crate::report::Halves;
 
 /// The manifest, readable by directory.
@@ -222,74 +225,4 @@ impl DirRecord {
         let found = self.files.binary_search_by(|file| file.name.as_ref().cmp(name)).ok()?;
         self.files.get(found)
     }
-}
-
-/// Returns the change that leads from one record of a directory to another.
-fn difference(from: Option<DirRecord>, to: Option<DirRecord>) -> Option<DirChange> {
-    let Some(to) = to else { return from.map(|_| DirChange::Forgotten) };
-    let from = from.unwrap_or_default();
-    let removals = from.files.iter().filter(|file| to.file(&file.name).is_none());
-    let removals = removals.map(|file| file.name.clone()).collect();
-    let mut upserts = to.files;
-    upserts.retain(|file| from.file(&file.name) != Some(file));
-    Some(DirChange::Known { key: to.key, seal: to.seal, upserts, removals })
-}
-
-fn fold(folded: &mut Option<DirRecord>, change: DirChange) {
-    let DirChange::Known { key, seal, upserts, removals } = change else {
-        *folded = None;
-        return;
-    };
-    let dir = folded.get_or_insert_default();
-    dir.key = key;
-    dir.seal = seal;
-    if dir.files.is_empty() {
-        dir.files = upserts;
-        return;
-    }
-    dir.files.retain(|file| removals.binary_search(&file.name).is_err());
-    dir.files.extend(upserts);
-    // The sort is stable, so of two records of one file the newer comes second.
-    dir.files.sort_by(|one, other| one.name.cmp(&other.name));
-    dir.files.dedup_by(|newer, older| {
-        let is_same = newer.name == older.name;
-        if is_same {
-            std::mem::swap(newer, older);
-        }
-        is_same
-    });
-}
-
-/// Returns the positions of the directories strictly below this one.
-fn below_range(segment: &Segment, directory: &[u8]) -> Result<Range<usize>, Damaged> {
-    if directory.is_empty() {
-        let count = segment.len()?;
-        let has_root = count > 0 && segment.entry(0)?.0.is_empty();
-        return Ok(usize::from(has_root)..count);
-    }
-    let bound = |after: u8| segment.lower_bound(&[directory, &[after]].concat());
-    // '0' is the byte after '/': the paths between the two are exactly those below.
-    Ok(bound(b'/')?..bound(b'0')?)
-}
-
-fn for_each_child(
-    segment: &Segment,
-    directory: &[u8],
-    mut visit: impl FnMut(&[u8]),
-) -> Result<(), Damaged> {
-    let mut range = below_range(segment, directory)?;
-    while !range.is_empty() {
-        let (found, _) = segment.entry(range.start)?;
-        let below = path::below(found, directory).unwrap_or_default();
-        let name = below.split(|byte| *byte == b'/').next().unwrap_or_default();
-        visit(name);
-        // A sibling such as "a-b" sorts between "a" and "a/x", so only what is below is jumped over.
-        range.start = if name.len() == below.len() {
-            range.start + 1
-        } else {
-            let end = found.len() - below.len() + name.len();
-            segment.lower_bound(&[&found[..end], b"0"].concat())?
-        };
-    }
-    Ok(())
 }

@@ -1,8 +1,6 @@
 //! The course of planning: each line of `run` one step, each step in a file of its own.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::Read;
-use std::ops::ControlFlow;
 
 use super::conclude::Conclusion;
 use super::foresight::Foresight;
@@ -13,9 +11,7 @@ use crate::disk::Nature;
 use crate::drift::round::Round;
 use crate::drift::{Findings, Inspection};
 use crate::make;
-use crate::manifest::record::FileRecord;
 use crate::manipulate::Workshop;
-use crate::name::RESOURCE_MANIFEST;
 use crate::own::Ownership;
 use crate::path::{self, RelPath};
 use crate::plan::decide::{Decided, Decision, Facts};
@@ -27,7 +23,7 @@ use crate::survey::{Found, Site, Survey};
 
 /// Planning with the sources of all mappings found.
 pub(super) struct Course<'a> {
-    planning: Planning<'a>,
+    pub(super) planning: Planning<'a>,
     mounts: &'a [Mount],
     pub(super) ownership: Ownership<'a>,
     /// Whether mappings are those of the last sync, so that equal layers are equal content.
@@ -83,7 +79,7 @@ impl<'a> Course<'a> {
         Ok(conclusion.plan(decided))
     }
 
-    fn workshop(&self) -> Workshop<'_> {
+    pub(super) fn workshop(&self) -> Workshop<'_> {
         Workshop { request: self.planning.request, mounts: self.mounts }
     }
 
@@ -211,60 +207,6 @@ impl<'a> Course<'a> {
         let found = self.inspection().foreign_within(path);
         Ok(found.map_err(|source| Error::Drift { source })?.foreign)
     }
-
-    /// Takes a `resource.json` for what it should be if only the gateway has written to it.
-    fn disregard_noise(
-        &self,
-        drafts: &[DirDraft],
-        facts: &mut Facts,
-        source: &mut dyn Source,
-    ) -> Result<(), Error> {
-        let mut doubtful = Vec::new();
-        for (index, draft) in drafts.iter().enumerate() {
-            for (position, file) in draft.candidates.iter().enumerate() {
-                let is_other = matches!(facts.found[index][position], Found::Other(_));
-                if is_other && may_be_noise(file) {
-                    doubtful.push((index, position));
-                }
-            }
-        }
-        let blob = |(index, position): &(usize, usize)| drafts[*index].candidates[*position].blob;
-        let blobs: Vec<ObjectId> = doubtful.iter().map(blob).collect();
-        source.fetch(&blobs).map_err(|source| Error::Fetch { source })?;
-        let workshop = self.workshop();
-        let read = source.read(&blobs, &mut |number, _, content| {
-            let (index, position) = doubtful[number];
-            let draft = &drafts[index];
-            let file = &draft.candidates[position];
-            if self.is_noise(&draft.path, file, (&workshop, content))
-                && let Found::Other(look) = &facts.found[index][position]
-            {
-                facts.found[index][position] = Found::Wanted(*look);
-            }
-            ControlFlow::Continue(())
-        });
-        read.map_err(|source| Error::Fetch { source })
-    }
-
-    fn is_noise(
-        &self,
-        dir: &RelPath,
-        file: &Candidate,
-        (workshop, content): (&Workshop<'_>, &mut dyn Read),
-    ) -> bool {
-        let mut blob = Vec::new();
-        if content.read_to_end(&mut blob).is_err() {
-            return false;
-        }
-        let path = dir.join(&file.name);
-        let wanted = match &file.recipe {
-            Some(recipe) => workshop.make(recipe, &path, &blob).map(|made| made.bytes),
-            None => Ok(blob),
-        };
-        let live = self.planning.view.root.open(dir).and_then(|dir| dir.read(&file.name));
-        let (Ok(wanted), Ok(live)) = (wanted, live) else { return false };
-        stoker_text::json::resource_equivalent(&wanted, &live)
-    }
 }
 
 /// Fetches what will be written, so that sizes are known before the first byte is.
@@ -285,10 +227,4 @@ fn measure(decided: &mut Decided, source: &mut dyn Source) -> Result<(), Error> 
         }
     }
     Ok(())
-}
-
-/// Only the gateway's own changes to a file that is otherwise as it should be can be noise.
-fn may_be_noise(file: &Candidate) -> bool {
-    let is_same = |record: &FileRecord| record.blob == file.blob && record.placed == file.placed;
-    *file.name == *RESOURCE_MANIFEST && file.record.as_ref().is_none_or(is_same)
 }

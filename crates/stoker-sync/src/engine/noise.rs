@@ -1,0 +1,77 @@
+//! What the gateway itself writes to a `resource.json` is not drift.
+
+use std::io::Read;
+use std::ops::ControlFlow;
+
+use super::course::Course;
+use crate::manifest::record::FileRecord;
+use crate::manipulate::Workshop;
+use crate::name::RESOURCE_MANIFEST;
+use crate::path::RelPath;
+use crate::plan::Error;
+use crate::plan::decide::Facts;
+use crate::plan::draft::{Candidate, DirDraft};
+use crate::source::{ObjectId, Source};
+use crate::survey::Found;
+
+impl Course<'_> {
+    /// Takes a `resource.json` for what it should be if only the gateway has written to it.
+    pub(super) fn disregard_noise(
+        &self,
+        drafts: &[DirDraft],
+        facts: &mut Facts,
+        source: &mut dyn Source,
+    ) -> Result<(), Error> {
+        let mut doubtful = Vec::new();
+        for (index, draft) in drafts.iter().enumerate() {
+            for (position, file) in draft.candidates.iter().enumerate() {
+                let is_other = matches!(facts.found[index][position], Found::Other(_));
+                if is_other && may_be_noise(file) {
+                    doubtful.push((index, position));
+                }
+            }
+        }
+        let blob = |(index, position): &(usize, usize)| drafts[*index].candidates[*position].blob;
+        let blobs: Vec<ObjectId> = doubtful.iter().map(blob).collect();
+        source.fetch(&blobs).map_err(|source| Error::Fetch { source })?;
+        let workshop = self.workshop();
+        let read = source.read(&blobs, &mut |number, _, content| {
+            let (index, position) = doubtful[number];
+            let draft = &drafts[index];
+            let file = &draft.candidates[position];
+            if self.is_noise(&draft.path, file, (&workshop, content))
+                && let Found::Other(look) = &facts.found[index][position]
+            {
+                facts.found[index][position] = Found::Wanted(*look);
+            }
+            ControlFlow::Continue(())
+        });
+        read.map_err(|source| Error::Fetch { source })
+    }
+
+    fn is_noise(
+        &self,
+        dir: &RelPath,
+        file: &Candidate,
+        (workshop, content): (&Workshop<'_>, &mut dyn Read),
+    ) -> bool {
+        let mut blob = Vec::new();
+        if content.read_to_end(&mut blob).is_err() {
+            return false;
+        }
+        let path = dir.join(&file.name);
+        let wanted = match &file.recipe {
+            Some(recipe) => workshop.make(recipe, &path, &blob).map(|made| made.bytes),
+            None => Ok(blob),
+        };
+        let live = self.planning.view.root.open(dir).and_then(|dir| dir.read(&file.name));
+        let (Ok(wanted), Ok(live)) = (wanted, live) else { return false };
+        stoker_text::json::resource_equivalent(&wanted, &live)
+    }
+}
+
+/// Only the gateway's own changes to a file that is otherwise as it should be can be noise.
+fn may_be_noise(file: &Candidate) -> bool {
+    let is_same = |record: &FileRecord| record.blob == file.blob && record.placed == file.placed;
+    *file.name == *RESOURCE_MANIFEST && file.record.as_ref().is_none_or(is_same)
+}
