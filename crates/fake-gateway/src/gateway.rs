@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use crate::options::Options;
 use crate::route::Scanners;
 use crate::scan;
-use crate::server::{Service, Switch, listen};
+use crate::server::{BACKLOG, Service, Switch, bind, listen};
 use crate::world::{Half, Shared, State};
 
 const SEEDED: &str = ".ignition-seed-complete";
@@ -146,11 +146,15 @@ impl Gateway {
     fn open(&mut self, at: SocketAddr, service: Service) -> io::Result<SocketAddr> {
         let runtime =
             self.runtime.as_ref().expect("the runtime is there until the handle is dropped");
-        let listener = runtime.block_on(tokio::net::TcpListener::bind(at))?;
-        let at = listener.local_addr()?;
+        let _runtime = runtime.enter();
+        // Whoever has a port that was asked for by its number would share it with us unasked.
+        drop(std::net::TcpListener::bind(at)?);
+        let place = bind(at)?;
+        let at = place.local_addr()?;
+        let listener = bind(at)?.listen(BACKLOG)?;
         let (switch, switched) = unbounded_channel();
         self.switches.push(switch);
-        runtime.spawn(listen(service, listener, at, switched));
+        runtime.spawn(listen(service, (place, listener), switched));
         if self.shared.options.state == State::Down {
             self.set(State::Down);
         }

@@ -3,7 +3,6 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http_body_util::{BodyExt, Limited};
 use hyper::Request;
@@ -12,7 +11,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::auth::{self, Channel};
@@ -21,6 +20,8 @@ use crate::reply::{self, Reply};
 use crate::route::{self, Call, Scanners, decode};
 use crate::world::{Recorded, Shared, State};
 
+/// How many connections may wait to be served.
+pub(crate) const BACKLOG: u32 = 1024;
 /// No request of ours is near this.
 const BODY_LIMIT: usize = 1024 * 1024;
 
@@ -39,13 +40,22 @@ pub(crate) struct Service {
     pub(crate) tls: Option<tokio_rustls::TlsAcceptor>,
 }
 
-/// Serves one port until the sender of `switch` is gone.
+/// Opens a socket in a way that lets a second one, not listening, hold its place.
+pub(crate) fn bind(at: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.set_reuseport(true)?;
+    socket.bind(at)?;
+    Ok(socket)
+}
+
+/// Serves one port until the sender of `switch` is gone. The port is ours while it is closed, too.
 pub(crate) async fn listen(
     service: Service,
-    listener: TcpListener,
-    at: SocketAddr,
+    (place, listener): (TcpSocket, TcpListener),
     mut switch: UnboundedReceiver<Switch>,
-) {
+) -> io::Result<()> {
+    let at = place.local_addr()?;
     let mut listener = Some(listener);
     loop {
         let next = switch.recv();
@@ -61,21 +71,13 @@ pub(crate) async fn listen(
                 }
             },
         };
-        let Some(Switch { open, done }) = asked else { return };
-        listener = if open { Some(reopen(listener, at).await) } else { None };
+        let Some(Switch { open, done }) = asked else { return Ok(()) };
+        listener = match listener {
+            Some(listener) if open => Some(listener),
+            None if open => Some(bind(at)?.listen(BACKLOG)?),
+            _ => None,
+        };
         drop(done);
-    }
-}
-
-async fn reopen(listener: Option<TcpListener>, at: SocketAddr) -> TcpListener {
-    if let Some(listener) = listener {
-        return listener;
-    }
-    loop {
-        if let Ok(listener) = TcpListener::bind(at).await {
-            return listener;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
