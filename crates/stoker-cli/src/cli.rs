@@ -69,7 +69,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
-        Err(error) => return refuse(&error, &words),
+        Err(error) => return refuse(&harmless(error, &words), &words),
     };
     let volume = match (arguments.quiet, arguments.verbose) {
         (true, _) => Volume::Quiet,
@@ -86,7 +86,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Dev(arguments) => dev::run(arguments, &context),
         Command::Demo(arguments) => demo::run(arguments, &context),
         Command::Completions(arguments) => {
-            completions::run(arguments, &mut Arguments::command());
+            context.console.page(&completions::render(arguments, &mut Arguments::command()));
             Ok(ExitCode::SUCCESS)
         }
         Command::Reference(_) => {
@@ -102,6 +102,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             Blame::World => ExitCode::FAILURE,
         }
     });
+    let code = if context.console.is_lost() { ExitCode::FAILURE } else { code };
     context.interruption.exit_code().map_or(code, ExitCode::from)
 }
 
@@ -112,22 +113,31 @@ fn named(words: &[OsString]) -> Option<&'static str> {
     Command::NAMES.iter().filter(is_named).min_by_key(|name| place(name)).copied()
 }
 
+/// The same mistake, told with words that do no harm on a terminal.
+fn harmless(error: clap::Error, words: &[OsString]) -> clap::Error {
+    let safe = words.iter().map(|word| output::word(word));
+    Arguments::try_parse_from(safe).err().unwrap_or(error)
+}
+
 /// Help and version are no mistakes. A mistake is told to a script in its own format, as far as the
 /// wish for one could be read.
 fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
-    if error.use_stderr() && output::wants_json(words) {
+    let format = output::format_in(words).unwrap_or(Format::Table);
+    let command = named(words).filter(|_| error.kind() != ErrorKind::InvalidSubcommand);
+    let console = Console::new(format, Volume::Usual, command.unwrap_or_default());
+    if error.use_stderr() && format != Format::Table {
         let text = error.to_string();
         // The first paragraph: what is wrong, and with which flags. Usage and tips come below it.
         let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
         let message = lines.collect::<Vec<_>>().join(" ");
-        let message = message.trim_start_matches("error: ");
-        let command = named(words).filter(|_| error.kind() != ErrorKind::InvalidSubcommand);
-        let console = Console::new(Format::Json, Volume::Usual, command.unwrap_or_default());
-        console.failure(&Failure::usage(message));
+        console.failure(&Failure::usage(message.trim_start_matches("error: ")));
     } else {
-        error.print().ok();
+        console.parsed(error);
     }
-    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+    match u8::try_from(error.exit_code()) {
+        Ok(0) if console.is_lost() => ExitCode::FAILURE,
+        code => code.map_or(ExitCode::FAILURE, ExitCode::from),
+    }
 }
 
 #[cfg(test)]

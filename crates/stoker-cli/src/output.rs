@@ -1,16 +1,21 @@
 //! The one door to the terminal: results to standard output, everything else to standard error.
 
 mod escape;
+mod stream;
 mod summary;
 mod tree;
+mod wish;
 
-use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::path::Path;
 
 use serde::Serialize;
+use stoker_sync::path::Quoted;
 
 use crate::cycle::Outcome;
 use crate::failure::{Blame, Failure};
+pub(crate) use escape::word;
+use stream::{Stdout, tell};
+pub(crate) use wish::format_in;
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -37,30 +42,31 @@ pub(crate) enum Volume {
 }
 
 /// Where and how results are printed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Console {
     /// The format of results.
     pub(crate) format: Format,
     volume: Volume,
     /// The command that prints; empty where none could be read.
     command: &'static str,
+    stdout: Stdout,
 }
 
 impl Console {
     pub(crate) fn new(format: Format, volume: Volume, command: &'static str) -> Self {
-        Self { format, volume, command }
+        Self { format, volume, command, stdout: Stdout::default() }
     }
 
     /// Whether a person reads along.
-    pub(crate) fn is_for_people(self) -> bool {
+    pub(crate) fn is_for_people(&self) -> bool {
         self.format == Format::Table && self.volume > Volume::Quiet
     }
 
     /// Prints what a run came to.
-    pub(crate) fn outcome(self, outcome: &Outcome) {
+    pub(crate) fn outcome(&self, outcome: &Outcome) {
         if self.volume > Volume::Quiet {
             for warning in &outcome.warnings {
-                eprintln!("warning: {warning}");
+                tell(&format!("warning: {warning}"));
             }
         }
         match self.format {
@@ -68,7 +74,7 @@ impl Console {
             Format::Table => {
                 if self.volume > Volume::Quiet {
                     let with_paths = self.volume >= Volume::Paths;
-                    print(&match &outcome.changes {
+                    self.stdout.text(&match &outcome.changes {
                         Some(changes) => tree::draw(outcome, changes),
                         None => summary::draw(outcome, with_paths),
                     });
@@ -81,15 +87,15 @@ impl Console {
     }
 
     /// Prints why there is no result.
-    pub(crate) fn failure(self, failure: &Failure) {
+    pub(crate) fn failure(&self, failure: &Failure) {
         let mut failure = failure.clone();
         if failure.blame == Blame::Usage {
             failure.hint.get_or_insert_with(|| self.help());
         }
         if self.format == Format::Table {
-            eprintln!("error: {}", failure.message);
+            tell(&format!("error: {}", failure.message));
             if let Some(hint) = &failure.hint {
-                eprintln!("hint: {hint}");
+                tell(&format!("hint: {hint}"));
             }
             return;
         }
@@ -101,7 +107,7 @@ impl Console {
     }
 
     /// Where the flags of the command are told.
-    fn help(self) -> String {
+    fn help(&self) -> String {
         match self.command {
             "" => "see the commands: stoker --help".to_owned(),
             command => format!("see the flags, with an example: stoker {command} --help"),
@@ -109,55 +115,56 @@ impl Console {
     }
 
     /// Prints a page that was asked for, whatever the format of results.
-    #[expect(clippy::unused_self, reason = "one door to the terminal")]
-    pub(crate) fn page(self, text: &str) {
-        print(text);
+    pub(crate) fn page(&self, text: &str) {
+        self.stdout.exact(text);
+    }
+
+    /// Prints what the parser of command lines says about harmless words: help that was asked for, or
+    /// what is wrong.
+    pub(crate) fn parsed(&self, error: &clap::Error) {
+        let printed = error.print();
+        if !error.use_stderr() {
+            self.stdout.judge(printed);
+        }
+    }
+
+    /// Whether a part of the result is lost, because standard output did not take it.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.stdout.is_lost()
     }
 
     /// Prints a line of a story that a person follows.
-    pub(crate) fn say(self, line: &str) {
+    pub(crate) fn say(&self, line: &str) {
         if self.is_for_people() {
-            print(line);
+            self.stdout.text(line);
         }
     }
 
     /// Prints a line that is no result: for people, on standard error.
-    pub(crate) fn note(self, line: &str) {
+    pub(crate) fn note(&self, line: &str) {
         if self.volume > Volume::Quiet {
-            eprintln!("{line}");
+            tell(line);
         }
     }
 
     /// Prints what is being done, to those who want to know.
-    pub(crate) fn detail(self, line: &str) {
+    pub(crate) fn detail(&self, line: &str) {
         if self.volume >= Volume::Everything {
-            eprintln!("{line}");
+            tell(line);
         }
     }
 
-    fn value(self, value: &impl Serialize) {
+    fn value(&self, value: &impl Serialize) {
         let text = match self.format {
             Format::Yaml => escape::yaml(value),
             Format::Json | Format::Table => escape::json(value),
         };
-        print(
-            &text.unwrap_or_else(|error| format!("{{\"status\":\"failed\",\"error\":{error:?}}}")),
-        );
+        let failed = |error| format!("{{\"status\":\"failed\",\"error\":{error:?}}}");
+        self.stdout.exact(&text.unwrap_or_else(failed));
     }
 }
 
-/// Whether a command line that could not be read asks for JSON.
-pub(crate) fn wants_json(words: &[OsString]) -> bool {
-    let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
-    words.iter().any(|word| matches!(*word, "-ojson" | "-o=json" | "--output=json"))
-        || words.windows(2).any(|pair| matches!(pair, ["-o" | "--output", "json"]))
-}
-
-/// A reader that went away is no reason to fail: `stoker plan | head` is fine.
-fn print(text: &str) {
-    if text.is_empty() {
-        return;
-    }
-    let mut out = io::stdout().lock();
-    writeln!(out, "{}", text.trim_end_matches('\n')).and_then(|()| out.flush()).ok();
+/// A path as it is told to people.
+pub(crate) fn shown(path: &Path) -> Quoted<'_> {
+    Quoted(path.as_os_str().as_encoded_bytes())
 }

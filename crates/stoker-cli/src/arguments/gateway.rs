@@ -13,7 +13,7 @@ pub(crate) struct GatewayArguments {
     #[arg(long, value_name = "URL")]
     pub(crate) gateway: Option<String>,
     /// File with the gateway's API key, name:secret
-    #[arg(long, value_name = "FILE", env = "API_KEY_FILE")]
+    #[arg(long, value_name = "FILE", env = "API_KEY_FILE", hide_env_values = true)]
     pub(crate) api_key_file: Option<PathBuf>,
     /// File with the certificates to trust for the gateway instead of the system's; without it, one on
     /// localhost is not verified

@@ -23,16 +23,16 @@ pub(crate) struct RepositoryArguments {
     #[arg(long, value_name = "NAME", requires = "file")]
     pub(crate) profile: Option<String>,
     /// File with a token or password
-    #[arg(long, value_name = "FILE", env = "GIT_TOKEN_FILE")]
+    #[arg(long, value_name = "FILE", env = "GIT_TOKEN_FILE", hide_env_values = true)]
     pub(crate) token_file: Option<PathBuf>,
     /// User name that goes with the token [default: x-access-token]
     #[arg(long, value_name = "NAME")]
     pub(crate) username: Option<String>,
     /// File with an SSH private key
-    #[arg(long, value_name = "FILE", env = "GIT_SSH_KEY_FILE")]
+    #[arg(long, value_name = "FILE", env = "GIT_SSH_KEY_FILE", hide_env_values = true)]
     pub(crate) ssh_key_file: Option<PathBuf>,
     /// File with the host keys to trust, as ssh-keyscan prints them
-    #[arg(long, value_name = "FILE", env = "GIT_KNOWN_HOSTS_FILE")]
+    #[arg(long, value_name = "FILE", env = "GIT_KNOWN_HOSTS_FILE", hide_env_values = true)]
     pub(crate) known_hosts_file: Option<PathBuf>,
     /// Id of a GitHub App
     #[arg(long, value_name = "ID", requires_all = ["github_installation_id", "github_key_file"])]
@@ -47,7 +47,7 @@ pub(crate) struct RepositoryArguments {
     #[arg(long, value_name = "URL", requires = "github_app_id")]
     pub(crate) github_api_url: Option<String>,
     /// File with the certificates to trust instead of the system's
-    #[arg(long, value_name = "FILE", env = "GIT_CA_FILE")]
+    #[arg(long, value_name = "FILE", env = "GIT_CA_FILE", hide_env_values = true)]
     pub(crate) ca_file: Option<PathBuf>,
     /// HTTP proxy, without credentials
     #[arg(long, value_name = "URL")]

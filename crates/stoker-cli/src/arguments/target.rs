@@ -15,7 +15,7 @@ pub(crate) struct TargetArguments {
     #[arg(long, value_name = "SRC:DST", value_parser = Map::parse)]
     pub(crate) map: Vec<Map>,
     /// The gateway's data directory
-    #[arg(long, value_name = "DIR", env = "DATA_PATH")]
+    #[arg(long, value_name = "DIR", env = "DATA_PATH", hide_env_values = true)]
     pub(crate) data: PathBuf,
     /// Make the data directory if it is missing
     #[arg(long)]
@@ -27,7 +27,7 @@ pub(crate) struct TargetArguments {
     #[arg(long = "var", value_name = "K=V", value_parser = Variable::parse)]
     pub(crate) vars: Vec<Variable>,
     /// Name of the gateway, for templates
-    #[arg(long, value_name = "NAME", env = "GATEWAY_NAME")]
+    #[arg(long, value_name = "NAME", env = "GATEWAY_NAME", hide_env_values = true)]
     pub(crate) gateway_name: Option<String>,
     /// Compare all managed files by content, not by size and time
     #[arg(long, conflicts_with = "no_drift")]

@@ -14,7 +14,9 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-/// Prints them.
-pub(crate) fn run(arguments: &Arguments, command: &mut clap::Command) {
-    clap_complete::generate(arguments.shell, command, "stoker", &mut std::io::stdout());
+/// Renders them.
+pub(crate) fn render(arguments: &Arguments, command: &mut clap::Command) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, command, "stoker", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
 }

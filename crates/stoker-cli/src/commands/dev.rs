@@ -16,6 +16,7 @@ use crate::cli::Context;
 use crate::cycle::{self, Outcome, Setting, Subject};
 use crate::failure::Failure;
 use crate::job::{Target, real};
+use crate::output::shown;
 use crate::progress::Progress;
 use crate::trigger::{Trigger, Woken};
 
@@ -48,7 +49,7 @@ pub(crate) struct Arguments {
 /// Syncs, and does so again whenever a file changes.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     if !arguments.directory.is_dir() {
-        let message = format!("{} is not a directory", arguments.directory.display());
+        let message = format!("{} is not a directory", shown(&arguments.directory));
         return Err(Failure::usage(message).hint("name the directory that you edit, such as ."));
     }
     let same = |left: &Path, right: &Path| {
@@ -92,13 +93,13 @@ fn refuse_overlap(directory: &Path, data: &Path, mappings: &[Mapping]) -> Result
         let source = below(directory, &mapping.source);
         let destination = below(data, &mapping.destination);
         if real(data).starts_with(&source) || destination.starts_with(&source) {
-            let (data, source) = (data.display(), source.display());
+            let (data, source) = (shown(data), shown(&source));
             let message = format!("--data {data} lies in {source}, which is mapped into it");
             return Err(Failure::usage(message)
                 .hint("map a part that the data directory is not in, or move it: --data DIR"));
         }
         if source.starts_with(&destination) {
-            let (source, destination) = (source.display(), destination.display());
+            let (source, destination) = (shown(&source), shown(&destination));
             let message = format!("{source} lies in {destination}, where its files are to go");
             return Err(Failure::usage(message)
                 .hint("name the directory that you edit, apart from the gateway's own"));

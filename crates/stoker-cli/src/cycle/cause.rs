@@ -1,18 +1,20 @@
 //! From the errors of the steps to what a user reads: a reason, the chain of causes, the next command.
 
 use std::error::Error;
+use std::ffi::OsStr;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt as _;
 
 use stoker_api::chain::Chain;
-use stoker_sync::path::Quoted;
 use stoker_sync::{DiskError, OpenError, apply, compose, lock, plan, recover, source, write};
 
 use crate::failure::{Blame, Failure};
 use crate::job::Target;
+use crate::output::shown;
 
 /// The data directory could not be opened.
 pub(super) fn open(error: &OpenError, target: &Target) -> Failure {
-    let data = target.data.data.display();
+    let data = shown(&target.data.data);
     match error {
         OpenError::Lock { source: lock::Error::Held { .. } } => Failure::world("Locked", error)
             .hint("wait for the other run, or give it longer with --lock-timeout 5m"),
@@ -44,12 +46,12 @@ pub(super) fn plan(error: &plan::Error, target: &Target) -> Failure {
         plan::Error::Make { path, .. } => Failure::world("RenderFailed", error)
             .hint(format!("mend the template or patch that makes {path}")),
         plan::Error::Conflict { path, .. } => {
-            let place = target.data.data.join(path.to_string());
+            let place = target.data.data.join(OsStr::from_bytes(path));
             Failure::world("Conflict", error)
-                .hint(format!("move it out of the way: ls -la {}", place.display()))
+                .hint(format!("move it out of the way: ls -la {}", shown(&place)))
         }
         plan::Error::Drift { .. } | plan::Error::Survey { .. } => {
-            let data = target.data.data.display();
+            let data = shown(&target.data.data);
             on_disk("DiskFailed", error, target).hint(format!("look at it: ls -la {data}"))
         }
         plan::Error::Cancelled(_) => cancelled(error),
@@ -97,10 +99,10 @@ fn incomplete(error: &apply::Error, first: Option<&DiskError>, target: &Target) 
     let failure = Failure::world("ApplyFailed", error);
     let Some(first) = first else { return failure };
     let message = format!("{}: {}", failure.message, Chain(first));
-    let parent = target.data.data.join(first.path().parent().to_string());
+    let parent = target.data.data.join(OsStr::from_bytes(&first.path().parent()));
     Failure { message, ..failure }.hint(format!(
         "look who may write there, and mend it: ls -ld {}; then run it again to finish the rest",
-        parent.display()
+        shown(&parent)
     ))
 }
 
@@ -113,13 +115,13 @@ fn on_disk(reason: &str, error: &(dyn Error + 'static), target: &Target) -> Fail
         .find_map(|error| error.downcast_ref::<DiskError>().filter(|error| error.path().is_root()));
     let Some(on_root) = on_root else { return failure };
     let said = on_root.to_string();
-    let data = Quoted(target.data.data.as_os_str().as_encoded_bytes());
+    let data = shown(&target.data.data);
     let message = failure.message.replace(&said, &format!("{said} {data}"));
     Failure { message, ..failure }
 }
 
 fn make_room(target: &Target) -> String {
-    format!("make room on the data volume: df -h {}", target.data.data.display())
+    format!("make room on the data volume: df -h {}", shown(&target.data.data))
 }
 
 /// That the gateway has scanned could not be remembered.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use stoker_api::{GatewaySync, SyncProfile, validation};
 
 use crate::failure::Failure;
+use crate::output::shown;
 
 /// The largest file that is read: a manifest in a cluster may have 1 MiB, and Secrets come beside it.
 const LARGEST: u64 = 8 << 20;
@@ -34,7 +35,7 @@ impl Documents {
     /// Reads a file, `-` for standard input; nothing without one.
     pub(crate) fn read(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self::default()) };
-        let name = path.display().to_string();
+        let name = shown(path).to_string();
         let text = text_of(path).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
         let values: Vec<Value> =
             serde_saphyr::from_multiple(&text).map_err(|error| not_yaml(&name, &error))?;

@@ -7,6 +7,7 @@ use stoker_git::store;
 
 use crate::arguments::{RepositoryArguments, TargetArguments};
 use crate::failure::Failure;
+use crate::output::shown;
 
 /// Chooses the store's directory: an absolute path, because git runs in a directory of its own.
 pub(super) fn choose(
@@ -21,7 +22,7 @@ pub(super) fn choose(
     let (store, data) = (real(&directory), real(&target.data));
     // A mapping could prune the one; making the other anew could remove the files of a gateway.
     if store.starts_with(&data) || data.starts_with(&store) {
-        let (store, data) = (store.display(), data.display());
+        let (store, data) = (shown(&store), shown(&data));
         let message = format!("--store {store} and --data {data} lie within each other");
         return Err(Failure::usage(message).hint("choose a directory beside it: --store DIR"));
     }

@@ -12,6 +12,7 @@ use stoker_text::template::Context;
 use super::{access, profile};
 use crate::arguments::{GatewayArguments, TargetArguments};
 use crate::failure::Failure;
+use crate::output::shown;
 
 const MEND_THE_PROFILE: &str =
     "mend the mapping; what it misses can be given with --var K=V or --gateway-name NAME";
@@ -77,7 +78,7 @@ impl Target {
         }
         let mut target = Self::new(profile::of_flags(arguments)?, arguments);
         target.gateway = gateway_options(gateway, gateway.api_key_file.clone())?;
-        target.listing = format!("ls {}", directory.display());
+        target.listing = format!("ls {}", shown(directory));
         target.check(arguments)?;
         Ok(target)
     }

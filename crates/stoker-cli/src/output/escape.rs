@@ -1,10 +1,35 @@
 //! Results as text that no terminal takes for a command, and no reader for another name.
 //!
-//! Whatever reads JSON or YAML gets the very strings back.
+//! Whatever reads JSON or YAML gets the very strings back. Text is for eyes: there the bytes are
+//! written as git quotes them.
 
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 
 use serde::Serialize;
+
+/// Text of several lines.
+pub(super) fn text(text: &str) -> Cow<'_, str> {
+    quoted(text, is_harmful)
+}
+
+/// Text of one line: a line break in it came with a name, and would make two of it.
+pub(super) fn line(text: &str) -> Cow<'_, str> {
+    quoted(text, |char| char == '\n' || is_harmful(char))
+}
+
+/// A word of a command line, for a parser that repeats in its messages what it was given.
+pub(crate) fn word(word: &OsStr) -> OsString {
+    let mut safe = String::with_capacity(word.len());
+    for chunk in word.as_encoded_bytes().utf8_chunks() {
+        safe.push_str(&line(chunk.valid()));
+        for byte in chunk.invalid() {
+            write!(safe, "\\{byte:03o}").ok();
+        }
+    }
+    safe.into()
+}
 
 /// One line of JSON.
 pub(super) fn json(value: &impl Serialize) -> Result<String, String> {
@@ -17,6 +42,27 @@ pub(super) fn json(value: &impl Serialize) -> Result<String, String> {
 pub(super) fn yaml(value: &impl Serialize) -> Result<String, String> {
     let text = serde_saphyr::to_string(value).map_err(|error| error.to_string())?;
     if text.contains(is_harmful) { json(value) } else { Ok(text) }
+}
+
+fn quoted(text: &str, is_meant: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_meant) {
+        return text.into();
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for char in text.chars() {
+        match char {
+            _ if !is_meant(char) => safe.push(char),
+            '\n' => safe.push_str("\\n"),
+            '\r' => safe.push_str("\\r"),
+            '\t' => safe.push_str("\\t"),
+            _ => {
+                for byte in char.encode_utf8(&mut [0; 4]).bytes() {
+                    write!(safe, "\\{byte:03o}").ok();
+                }
+            }
+        }
+    }
+    safe.into()
 }
 
 fn escaped(text: &str) -> String {
@@ -55,5 +101,13 @@ mod tests {
         assert_eq!(serde_json::from_str::<Vec<String>>(&json(&[NAME]).unwrap()).unwrap(), [NAME]);
         assert!(json(&["\u{7f}\u{9b}\u{202e}"]).unwrap().contains(r"\u007f\u009b\u202e"));
         assert_eq!(yaml(&["plain"]).unwrap(), "- plain\n");
+    }
+
+    #[test]
+    fn text_is_escaped_as_git_quotes_names() {
+        let odd = "a\u{1b}[31m\r\t\u{9b}\u{202e}\\\"é\nb";
+        assert_eq!(line(odd), r#"a\033[31m\r\t\302\233\342\200\256\"é\nb"#);
+        assert_eq!(text(odd), "a\\033[31m\\r\\t\\302\\233\\342\\200\\256\\\"é\nb");
+        assert!(matches!(text("as it is\n"), Cow::Borrowed(_)));
     }
 }

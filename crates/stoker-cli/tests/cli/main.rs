@@ -4,6 +4,7 @@
 
 mod canary;
 mod crash;
+mod delivery;
 mod document;
 mod fault;
 mod follow;
@@ -16,6 +17,7 @@ mod place;
 mod recovery;
 mod refusal;
 mod release;
+mod terminal;
 mod told;
 mod trace;
 mod usage;
