@@ -6,6 +6,7 @@ mod summary;
 mod tree;
 mod wish;
 
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use serde::Serialize;
@@ -144,6 +145,13 @@ impl Console {
     pub(crate) fn note(&self, line: &str) {
         if self.volume > Volume::Quiet {
             tell(line);
+        }
+    }
+
+    /// Prints what a person at a terminal is to know while a command goes on.
+    pub(crate) fn invite(&self, line: &str) {
+        if io::stderr().is_terminal() {
+            self.note(line);
         }
     }
 

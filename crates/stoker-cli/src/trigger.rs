@@ -99,9 +99,14 @@ impl Trigger {
         }
     }
 
-    /// Whether someone asks within so short a time; used to let a burst of events pass.
-    pub(crate) fn is_quiet_for(&self, time: Duration) -> bool {
-        self.asked.recv_timeout(time).is_err()
+    /// Lets a burst of events pass: waits until none came for a while, but no longer than `most`.
+    pub(crate) fn settle(&self, quiet: Duration, most: Duration, cancel: &Cancel) {
+        let started = Instant::now();
+        while started.elapsed() < most && !cancel.is_cancelled() {
+            if self.asked.recv_timeout(quiet).is_err() {
+                return;
+            }
+        }
     }
 }
 
@@ -112,4 +117,29 @@ async fn accept(State(door): State<Door>, headers: HeaderMap) -> (StatusCode, Js
     }
     door.sender.try_send(()).ok(); // full means that a request waits already
     (StatusCode::ACCEPTED, Json(json!({"accepted": true})))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Somebody who never stops asking, until the test is over.
+    fn settled(most: Duration, cancel: &Cancel) {
+        let trigger = Trigger::new();
+        let sender = trigger.sender();
+        thread::spawn(move || while sender.send(()).is_ok() {});
+        trigger.settle(Duration::from_mins(1), most, cancel);
+    }
+
+    #[test]
+    fn a_burst_without_an_end_is_not_waited_for() {
+        settled(Duration::from_millis(20), &Cancel::default());
+    }
+
+    #[test]
+    fn a_burst_ends_with_the_program() {
+        let cancel = Cancel::default();
+        cancel.cancel();
+        settled(Duration::from_mins(1), &cancel);
+    }
 }

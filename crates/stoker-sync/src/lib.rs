@@ -43,4 +43,4 @@ pub use path::RelPath;
 pub use plan::Plan;
 pub use report::Report;
 pub use request::Request;
-pub use workdir::WorkDir;
+pub use workdir::{Scope, WorkDir};

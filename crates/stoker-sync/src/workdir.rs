@@ -1,8 +1,10 @@
 //! A working directory as a source: what is saved counts, committed or not.
 //!
 //! Ids are git's own, so a directory that was checked out and not touched has the ids of its commit.
-//! Links are entries and never followed; `.git` is skipped wherever it is. Files whose look did not
-//! change since the last scan are not read again.
+//! Links are entries and never followed; `.git` is skipped wherever it is, and so is what editors put
+//! down beside a file. Files whose look did not change since the last scan are not read again.
+
+mod scope;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -16,13 +18,16 @@ use crate::hash::BlobHash;
 use crate::manifest::record::Stat;
 use crate::path::{self, RelPath};
 use crate::source::{Entry, Error, Kind, ObjectId, Sink, Source};
+pub use scope::Scope;
+
+/// What the directory is called in errors.
+const TOP: &str = "the working directory";
 
 /// A directory that people edit.
 #[derive(Debug)]
 pub struct WorkDir {
     root: Dir,
-    /// Only what lies within one of these is looked at.
-    parts: Vec<RelPath>,
+    scope: Scope,
     /// What files had which ids, by their look.
     known: HashMap<RelPath, (Stat, ObjectId)>,
     trees: HashMap<ObjectId, Vec<Entry>>,
@@ -41,9 +46,17 @@ struct Blob {
 impl WorkDir {
     /// Opens a directory, of which only these parts matter.
     pub fn open(path: &Path, parts: Vec<RelPath>) -> Result<Self, DiskError> {
-        let root = Dir::open_top(path, "the working directory")?;
+        let (root, scope) = (Dir::open_top(path, TOP)?, Scope::of(parts));
         let (known, trees, blobs) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Ok(Self { root, parts, known, trees, blobs, scanned: None })
+        Ok(Self { root, scope, known, trees, blobs, scanned: None })
+    }
+
+    /// Returns whether a path leads to this very directory, and not to one that has taken its place.
+    pub fn is_at(&self, path: &Path) -> bool {
+        // As long as ours is open, no other gets its number.
+        let place = |dir: &Dir| dir.look_at_self().map(|look| (look.device, look.stat.inode));
+        let there = Dir::open_top(path, TOP).and_then(|dir| place(&dir));
+        there.is_ok_and(|there| place(&self.root).is_ok_and(|own| own == there))
     }
 
     /// Looks at everything again and returns the id of the whole. Until the next scan the source
@@ -59,11 +72,6 @@ impl WorkDir {
         self.trees.entry(id).or_default();
         self.scanned = Some(id);
         Ok(id)
-    }
-
-    fn matters(&self, path: &[u8]) -> bool {
-        let overlaps = |part: &RelPath| path::within(path, part) || path::within(part, path);
-        self.parts.is_empty() || self.parts.iter().any(overlaps)
     }
 
     fn blob(&self, id: ObjectId) -> Result<&Blob, Error> {
@@ -83,7 +91,8 @@ impl Scan<'_> {
         let mut entries = Vec::new();
         for entry in dir.list()? {
             let path = dir.path().join(&entry.name);
-            if *entry.name == *b".git" || !self.dir.matters(&path) {
+            let is_dir = matches!(entry.nature, Nature::Dir);
+            if !self.dir.scope.holds(&path) || !is_dir && !self.dir.scope.holds_file(&path) {
                 continue;
             }
             // What vanishes while we look was not there.
@@ -133,7 +142,10 @@ impl Scan<'_> {
         name: &[u8],
         path: RelPath,
     ) -> Result<Option<(Kind, ObjectId)>, DiskError> {
-        let target = dir.read_link(name)?;
+        let target = match dir.read_link(name) {
+            Err(error) if error.is_absence() => return Ok(None),
+            target => target?,
+        };
         let id = BlobHash::of(&target);
         let blob = Blob { path, size: target.len() as u64, kind: Kind::Symlink };
         self.dir.blobs.insert(id, blob);

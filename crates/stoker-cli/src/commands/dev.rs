@@ -1,29 +1,22 @@
 //! `stoker dev`: from a working directory, each save at once.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::time::{Duration, Instant};
+mod check;
+mod follow;
 
-use notify::{RecursiveMode, Watcher as _};
-use stoker_sync::request::Mapping;
-use stoker_sync::{RelPath, WorkDir};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
 
 use super::sync;
 use crate::arguments::{GatewayArguments, TargetArguments};
 use crate::cli::Context;
-use crate::cycle::{self, Outcome, Setting, Subject};
+use crate::cycle::{self, Outcome, Setting, Status, Subject};
 use crate::failure::Failure;
-use crate::job::{Target, real};
+use crate::job::Target;
 use crate::output::shown;
 use crate::progress::Progress;
-use crate::trigger::{Trigger, Woken};
-
-/// An editor writes a file in several steps; this long without one more means that it is done.
-const SETTLED: Duration = Duration::from_millis(40);
-/// File systems that send no events are looked at this often.
-const RESCAN: Duration = Duration::from_secs(30);
+use crate::trigger::Woken;
+use follow::Follow;
 
 const EXAMPLE: &str = "\
 Example:
@@ -48,95 +41,55 @@ pub(crate) struct Arguments {
 
 /// Syncs, and does so again whenever a file changes.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
-    if !arguments.directory.is_dir() {
-        let message = format!("{} is not a directory", shown(&arguments.directory));
-        return Err(Failure::usage(message).hint("name the directory that you edit, such as ."));
-    }
-    let same = |left: &Path, right: &Path| {
-        left.canonicalize().is_ok_and(|left| right.canonicalize().is_ok_and(|right| left == right))
-    };
-    if same(&arguments.directory, &arguments.target.data) {
-        return Err(Failure::usage("the working directory and --data are the same directory")
-            .hint("name the gateway's own data directory with --data"));
-    }
-    let target = Target::of_directory(&arguments.target, &arguments.gateway, &arguments.directory)?;
-    let mappings = mappings(&target);
-    refuse_overlap(&arguments.directory, &arguments.target.data, &mappings)?;
-    let parts = mappings.into_iter().map(|mapping| mapping.source).collect();
-    let mut source = WorkDir::open(&arguments.directory, parts)
-        .map_err(|error| Failure::world("WorkingDirectory", &error))?;
-    let trigger = Trigger::new();
-    let watcher = if arguments.once { None } else { Some(watch(&arguments.directory, &trigger)?) };
-    loop {
-        let outcome = once(&target, &mut source, context);
+    let (target, parts) = check::target(arguments)?;
+    let mut follow = Follow::new(&arguments.directory, parts);
+    if arguments.once {
+        let outcome = once(&target, &mut follow, context);
         context.console.outcome(&outcome);
-        if arguments.once {
-            return Ok(sync::exit(&outcome));
-        }
-        if trigger.wait(RESCAN, &context.interruption.cancel) == Woken::Cancelled {
-            drop(watcher);
-            return Ok(ExitCode::SUCCESS);
-        }
-        while !trigger.is_quiet_for(SETTLED) {}
+        return Ok(sync::exit(&outcome));
     }
-}
-
-/// What goes where. A mapping that only a commit could complete has no place in a directory.
-fn mappings(target: &Target) -> Vec<Mapping> {
-    target.request(&"0".repeat(40)).map(|request| request.mappings).unwrap_or_default()
-}
-
-/// Refuses files that would be mapped into their own source, again with every look, or over it.
-fn refuse_overlap(directory: &Path, data: &Path, mappings: &[Mapping]) -> Result<(), Failure> {
-    let below = |root: &Path, path: &RelPath| real(&root.join(OsStr::from_bytes(path)));
-    for mapping in mappings {
-        let source = below(directory, &mapping.source);
-        let destination = below(data, &mapping.destination);
-        if real(data).starts_with(&source) || destination.starts_with(&source) {
-            let (data, source) = (shown(data), shown(&source));
-            let message = format!("--data {data} lies in {source}, which is mapped into it");
-            return Err(Failure::usage(message)
-                .hint("map a part that the data directory is not in, or move it: --data DIR"));
+    follow.begin()?;
+    let place = shown(&arguments.directory);
+    context.console.invite(&format!("watching {place}, Ctrl-C ends"));
+    let mut told = None;
+    let mut woken = Woken::Request;
+    while woken != Woken::Cancelled {
+        let outcome = once(&target, &mut follow, context);
+        let state = (outcome.status, outcome.error.as_ref().map(|failure| failure.message.clone()));
+        let is_news = outcome.status == Status::Synced || told.as_ref() != Some(&state);
+        let is_broken_off =
+            outcome.status == Status::Failed && context.interruption.cancel.is_cancelled();
+        // A look that nobody asked for is told if there is news, one after a save in any case.
+        if !is_broken_off && (is_news || woken == Woken::Request) {
+            context.console.outcome(&outcome);
         }
-        if source.starts_with(&destination) {
-            let (source, destination) = (shown(&source), shown(&destination));
-            let message = format!("{source} lies in {destination}, where its files are to go");
-            return Err(Failure::usage(message)
-                .hint("name the directory that you edit, apart from the gateway's own"));
-        }
+        told = Some(state);
+        woken = follow.wait(&context.interruption.cancel);
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
-fn once(target: &Target, source: &mut WorkDir, context: &Context) -> Outcome {
+fn once(target: &Target, follow: &mut Follow, context: &Context) -> Outcome {
     let started = Instant::now();
     let mut outcome = Outcome::begin(None);
     let cancel = &context.interruption.cancel;
     let setting = Setting { target, cancel, progress: &Progress::silent() };
-    let result = take(source, setting, &mut outcome);
+    let result = take(follow, (setting, context), &mut outcome);
     cycle::conclude(result, (target, &context.interruption), &mut outcome);
+    outcome.speak_of_a_directory();
     outcome.durations.total = started.elapsed();
     outcome
 }
 
-fn take(source: &mut WorkDir, setting: Setting<'_>, outcome: &mut Outcome) -> Result<(), Failure> {
+fn take(
+    follow: &mut Follow,
+    (setting, context): (Setting<'_>, &Context),
+    outcome: &mut Outcome,
+) -> Result<(), Failure> {
     (cycle::SYNC.first)(setting, outcome)?;
-    let root = source.scan().map_err(|error| Failure::world("WorkingDirectory", &error))?;
+    let source = follow.source(&context.console)?;
+    let root = source.scan().map_err(|error| follow::failed(&error))?;
     outcome.commit = Some(root.to_string());
     let mut subject = Subject { commit: root.to_string(), source, foresight: None };
     (cycle::SYNC.then)(&mut subject, setting, outcome)
-}
-
-fn watch(directory: &Path, trigger: &Trigger) -> Result<notify::RecommendedWatcher, Failure> {
-    let failed = |error: notify::Error| Failure::world("WatchFailed", &error);
-    let sender = trigger.sender();
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        let is_change = event.is_ok_and(|event| !event.kind.is_access());
-        if is_change {
-            sender.try_send(()).ok();
-        }
-    })
-    .map_err(failed)?;
-    watcher.watch(directory, RecursiveMode::Recursive).map_err(failed)?;
-    Ok(watcher)
 }

@@ -204,6 +204,20 @@ impl Outcome {
         self.status = if is_changed || is_new { Status::Synced } else { Status::Unchanged };
     }
 
+    /// Names the source for what it is, where files come from a working directory: the engine knows
+    /// any source as a commit.
+    pub(crate) fn speak_of_a_directory(&mut self) {
+        let mend = |text: &mut String| {
+            let words = [("the commit", "the working directory"), ("the repository", "it")];
+            *text = words.iter().fold(std::mem::take(text), |text, (of, to)| text.replace(of, to));
+        };
+        self.warnings.iter_mut().for_each(|warned| mend(&mut warned.message));
+        if let Some(Failure { message, hint, .. }) = &mut self.error {
+            mend(message);
+            hint.iter_mut().for_each(mend);
+        }
+    }
+
     /// Names what someone else changed on the gateway.
     pub(crate) fn drifted(&mut self, drift: &[Drifted], policy: DriftPolicy, has_landed: bool) {
         let done = match policy {

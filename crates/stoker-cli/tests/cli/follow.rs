@@ -16,7 +16,7 @@ use crate::refusal::refused;
 use crate::world::{ENDED, Run, SOON, World, eventually, plant, plant_files};
 
 /// Sends a signal to a command that listens to it, and returns how it ended.
-fn end(child: Guarded, signal: Signal) -> Run {
+pub(crate) fn end(child: Guarded, signal: Signal) -> Run {
     let asked = Instant::now();
     child.signal(signal).unwrap();
     let run = Run::of(child.output().unwrap());
@@ -25,10 +25,10 @@ fn end(child: Guarded, signal: Signal) -> Run {
 }
 
 /// What a command says on standard error while it runs.
-struct Heard(Arc<Mutex<String>>);
+pub(crate) struct Heard(Arc<Mutex<String>>);
 
 impl Heard {
-    fn of(child: &mut Guarded) -> Self {
+    pub(crate) fn of(child: &mut Guarded) -> Self {
         let heard = Arc::new(Mutex::new(String::new()));
         let (lines, into) =
             (BufReader::new(child.take_stderr().unwrap()).lines(), Arc::clone(&heard));
@@ -40,7 +40,7 @@ impl Heard {
         Self(heard)
     }
 
-    fn count(&self, words: &str) -> usize {
+    pub(crate) fn count(&self, words: &str) -> usize {
         self.0.lock().unwrap().matches(words).count()
     }
 }

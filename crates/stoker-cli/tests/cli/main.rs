@@ -5,6 +5,7 @@
 mod canary;
 mod crash;
 mod delivery;
+mod dev;
 mod document;
 mod fault;
 mod follow;

@@ -52,7 +52,7 @@ impl Site {
 }
 
 /// Whether a process holds the lock of a data directory, or waits for it.
-fn has_lock_open(process: Pid) -> bool {
+pub(crate) fn has_lock_open(process: Pid) -> bool {
     let files = format!("/proc/{}/fd", process.as_raw_nonzero());
     let files = std::fs::read_dir(files).into_iter().flatten().flatten();
     let mut targets = files.filter_map(|file| std::fs::read_link(file.path()).ok());

@@ -59,3 +59,29 @@ fn a_save_is_seen_and_arrives() {
     }
     assert!(source.list(&[source.known.values().next().unwrap().1]).is_err());
 }
+
+#[test]
+fn a_directory_that_took_the_place_of_another_is_not_the_same() {
+    let scratch = Scratch::new();
+    scratch.write("work/a", "1");
+    let source = WorkDir::open(&scratch.path("work"), Vec::new()).unwrap();
+    assert!(source.is_at(&scratch.path("work")));
+    scratch.rename("work", "away");
+    assert!(!source.is_at(&scratch.path("work")), "there is none");
+    assert!(source.is_at(&scratch.path("away")));
+    scratch.write("work/a", "1");
+    assert!(!source.is_at(&scratch.path("work")));
+}
+
+#[test]
+fn what_an_editor_puts_down_is_no_content() {
+    let scratch = Scratch::new();
+    scratch.write("work/4913/a", "1");
+    let mut source = WorkDir::open(&scratch.path("work"), Vec::new()).unwrap();
+    let before = source.scan().unwrap();
+    assert_ne!(before, ObjectId::EMPTY_TREE, "a directory may be called so");
+    scratch.write("work/4913/.a.swp", "x");
+    scratch.write("work/4913/4913", "x");
+    scratch.link("work/4913/.#a", "somebody@somewhere");
+    assert_eq!(source.scan().unwrap(), before);
+}
