@@ -1,11 +1,14 @@
 //! The `-f` file: one `GatewaySync` or `SyncProfile`, and the Secrets beside it.
 
+mod fault;
+
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-use serde_json::Value;
-use stoker_api::{GatewaySync, SyncProfile, validation};
+use serde_json::{Value, json};
+use stoker_api::validation::{self, Violation};
+use stoker_api::{GatewaySync, SyncProfile};
 
 use crate::failure::Failure;
 use crate::output::shown;
@@ -35,10 +38,11 @@ impl Documents {
     /// Reads a file, `-` for standard input; nothing without one.
     pub(crate) fn read(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self::default()) };
-        let name = shown(path).to_string();
-        let text = text_of(path).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+        let is_piped = path == Path::new("-");
+        let name = if is_piped { "standard input".to_owned() } else { shown(path).to_string() };
+        let text = text_of(path).map_err(|error| fault::unreadable(&name, &error))?;
         let values: Vec<Value> =
-            serde_saphyr::from_multiple(&text).map_err(|error| not_yaml(&name, &error))?;
+            serde_saphyr::from_multiple(&text).map_err(|error| fault::not_yaml(&name, &error))?;
         Self::sort(&name, values)
     }
 
@@ -56,7 +60,9 @@ impl Documents {
         }
         let subject = others.into_iter().next().map(|value| judge(name, value)).transpose()?;
         if subject.is_none() {
-            return Err(Failure::usage(format!("{name}: no GatewaySync and no SyncProfile in it")));
+            let message = format!("{name}: no GatewaySync and no SyncProfile in it");
+            return Err(Failure::usage(message)
+                .hint("write what goes where, or use flags: stoker sync --help has both"));
         }
         Ok(Self { subject, secrets })
     }
@@ -85,14 +91,6 @@ impl Documents {
     }
 }
 
-/// Says where, and not what stands there: the parser's own words quote the file, and it may hold Secrets.
-fn not_yaml(name: &str, error: &serde_saphyr::Error) -> Failure {
-    let place = error.location();
-    let place = place.map(|at| format!(" at line {}, column {}", at.line(), at.column()));
-    Failure::usage(format!("{name}: not valid YAML{}", place.unwrap_or_default()))
-        .hint(format!("mend it there; to check it: yamllint {name}"))
-}
-
 fn text_of(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     let read = if path == Path::new("-") {
@@ -108,22 +106,56 @@ fn text_of(path: &Path) -> Result<String, String> {
 }
 
 /// Checks a document as a cluster would, and as strictly about fields that nobody knows.
-fn judge(name: &str, value: Value) -> Result<Subject, Failure> {
+fn judge(name: &str, mut value: Value) -> Result<Subject, Failure> {
     let title = title(&value);
     let wrong = |words: String| Failure::usage(format!("{name}: {title}: {words}"));
-    let violations = validation::validate(&value).map_err(|error| wrong(error.to_string()))?;
-    if !violations.is_empty() {
+    let violations = match validation::validate(&as_in_a_cluster(&value)) {
+        Err(error) => {
+            let hint = format!("mend apiVersion and kind in {name}");
+            return Err(wrong(error.to_string()).hint(hint));
+        }
+        Ok(violations) => violations,
+    };
+    let violations: Vec<Violation> =
+        fault::in_metadata(&value).into_iter().chain(violations).collect();
+    if let Some(first) = violations.first() {
         let words: Vec<String> = violations.iter().map(ToString::to_string).collect();
-        return Err(wrong(words.join("; ")));
+        let hint = format!("mend {} in {name}", first.field);
+        return Err(wrong(words.join("; ")).hint(hint));
     }
-    let unreadable = |error: serde_json::Error| wrong(error.to_string());
+    if value["metadata"].is_null() {
+        value["metadata"] = json!({});
+    }
+    let unreadable =
+        |error: serde_json::Error| wrong(error.to_string()).hint(format!("mend that in {name}"));
     if value["kind"] == "SyncProfile" {
         return serde_json::from_value(value).map(Subject::SyncProfile).map_err(unreadable);
     }
     serde_json::from_value(value).map(Subject::GatewaySync).map_err(unreadable)
 }
 
+/// The document with what a cluster would insist on and a command line does not.
+fn as_in_a_cluster(value: &Value) -> Value {
+    let mut value = value.clone();
+    if value["metadata"].is_null() {
+        value["metadata"] = json!({});
+    }
+    if value["metadata"].is_object() && value["metadata"]["name"].is_null() {
+        value["metadata"]["name"] = json!("unnamed");
+    }
+    // Flags may name another URL, and lift this rule: it is judged once they are known.
+    let is_lifted = value["spec"]["git"].is_object()
+        && matches!(value["spec"]["git"]["allowInsecureHTTP"], Value::Null | Value::Bool(_));
+    if is_lifted {
+        value["spec"]["git"]["allowInsecureHTTP"] = json!(true);
+    }
+    value
+}
+
 fn title(value: &Value) -> String {
-    let word = |value: &Value| value.as_str().unwrap_or("?").to_owned();
-    format!("{} {}", word(&value["kind"]), word(&value["metadata"]["name"]))
+    let kind = value["kind"].as_str().unwrap_or("document without a kind");
+    match value["metadata"]["name"].as_str() {
+        Some(name) => format!("{kind} {name}"),
+        None => kind.to_owned(),
+    }
 }

@@ -238,3 +238,66 @@ fn a_pause_leaves_what_is_live_and_says_so() {
     assert!(told.starts_with(&format!("paused: still at {}\n", &live[..7])), "{told}");
     assert_eq!(world.live(), plant_files());
 }
+
+#[test]
+fn the_smallest_file_has_no_name() {
+    let (world, repo) = (World::new(), plant());
+    let smallest = |destination: &str| {
+        format!(
+            "apiVersion: stoker.io/v1alpha1\nkind: GatewaySync\nspec:\n  git: {{repo: '{}', ref: main}}\n\
+             \x20 sync: {{profiles: {{site: {{mappings: [{{source: projects, destination: '{destination}'}}]}}}}}}\n",
+            repo.url()
+        )
+    };
+    run(&world, &smallest("projects"), &[]).exits(0);
+    assert_eq!(world.live(), plant_files());
+    let refused = run(&world, &smallest("projects/{{.CRName}}"), &[]).exits(2);
+    assert!(refused.stderr.contains("CRName"), "{refused:?}");
+    let profile = "apiVersion: stoker.io/v1alpha1\nkind: SyncProfile\n\
+                   spec: {mappings: [{source: projects, destination: projects}]}\n";
+    run(&world, profile, &["--repo", &repo.url(), "--ref", "main"]).exits(0);
+}
+
+// The rule of the command line, not of the cluster: this machine is fine, and flags have the last word.
+#[test]
+fn credentials_over_http_are_judged_when_the_flags_are_known() {
+    let (world, repo) = (World::new(), plant());
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    server.require(Auth::Basic("x-access-token".into(), "s3cret".into()));
+    let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: git-token}\nstringData: {token: s3cret}\n";
+    let auth = format!("    auth: {{token: {{secretRef: {{name: git-token}}}}}}\n{secret}");
+    run(&world, &(gateway_sync(&url, PROJECTS) + &auth), &[]).exits(0);
+    assert_eq!(world.live(), plant_files());
+    let elsewhere = gateway_sync("http://nowhere.invalid/plant.git", PROJECTS) + &auth;
+    run(&world, &elsewhere, &["--repo", &url]).exits(0);
+    let refused = run(&world, &elsewhere, &[]).exits(2);
+    assert!(refused.stderr.contains("--allow-insecure-http"), "{refused:?}");
+    let reached = run(&world, &elsewhere, &["--allow-insecure-http"]).exits(1);
+    assert!(reached.stderr.contains("nowhere.invalid"), "{reached:?}");
+    // Every other rule of the cluster stays.
+    let odd = elsewhere.replace("  git:\n", "  git:\n    allowInsecureHTTP: often\n");
+    let refused = run(&world, &odd, &["--repo", &url]).exits(2);
+    assert!(refused.stderr.contains("spec.git.allowInsecureHTTP"), "{refused:?}");
+}
+
+#[test]
+fn a_file_that_is_wrong_says_what_and_where_to_mend_it() {
+    let world = World::new();
+    let good = gateway_sync("https://nowhere.invalid/a.git", PROJECTS);
+    let twice = format!("{good}spec: {{}}\n");
+    let annotated = good.replace("name: plant", "name: plant\n  annotations: {x: true}");
+    let typo = good.replace("ref: main", "reff: main");
+    let other = good.replace("kind: GatewaySync", "kind: Gateway");
+    for (yaml, message, hint) in [
+        (&twice, "duplicate key \"spec\"", "sync.yaml"),
+        (&annotated, "metadata.annotations.x: must be a string", "mend metadata.annotations.x in "),
+        (&typo, "spec.git.reff", "mend spec.git.ref"),
+        (&other, "kind \"Gateway\"", "mend apiVersion and kind in "),
+    ] {
+        let run = run(&world, yaml, &[]).exits(2);
+        let (error, hinted) = run.stderr.split_once("hint: ").unwrap();
+        assert!(error.contains(message), "{run:?}");
+        assert!(hinted.contains(hint) && !hinted.contains("--help"), "{run:?}");
+    }
+}
