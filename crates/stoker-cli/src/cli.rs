@@ -1,10 +1,11 @@
 //! The commands, and the way from a command line to an exit code.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
+use clap::builder::Resettable;
 use clap::error::ErrorKind;
-use clap::{ArgAction, CommandFactory as _, Parser, Subcommand};
+use clap::{Arg, ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::{completions, demo, dev, plan, reference, sync, watch};
 use crate::failure::{Blame, Failure};
@@ -26,6 +27,19 @@ struct Arguments {
     /// Print nothing but errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
+}
+
+impl Arguments {
+    /// Reads a command line. A variable that is empty counts as unset.
+    fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+        let without = |argument: Arg| match argument.get_env() {
+            Some(name) if is_empty(name) => argument.env(Resettable::Reset),
+            _ => argument,
+        };
+        let command = Self::command().mut_subcommands(|command| command.mut_args(without));
+        Self::from_arg_matches(&command.try_get_matches_from(words)?)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -67,7 +81,7 @@ pub(crate) struct Context {
 /// Runs a command line.
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
-    let arguments = match Arguments::try_parse_from(&words) {
+    let arguments = match Arguments::read(&words) {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&harmless(error, &words), &words),
     };
@@ -116,7 +130,7 @@ fn named(words: &[OsString]) -> Option<&'static str> {
 /// The same mistake, told with words that do no harm on a terminal.
 fn harmless(error: clap::Error, words: &[OsString]) -> clap::Error {
     let safe = words.iter().map(|word| output::word(word));
-    Arguments::try_parse_from(safe).err().unwrap_or(error)
+    Arguments::read(&safe.collect::<Vec<_>>()).err().unwrap_or(error)
 }
 
 /// Help and version are no mistakes. A mistake is told to a script in its own format, as far as the

@@ -14,6 +14,7 @@ mod text;
 use std::path::PathBuf;
 
 use stoker_api::GatewaySync;
+use stoker_api::gatewaysync::Polling;
 use stoker_core::refs::{Unreachable, Wanted};
 use stoker_git::Access;
 
@@ -33,6 +34,8 @@ pub(crate) struct Job {
     pub(crate) origin: Origin,
     /// What to do with it.
     pub(crate) target: Target,
+    /// How often the file wants the repository to be asked.
+    pub(crate) polling: Polling,
     /// Credentials that the file brought along; they are in memory as long as this value.
     _secrets: Secrets,
 }
@@ -96,6 +99,7 @@ impl Job {
         target.values.namespace = documents.namespace();
         target.gateway = target::gateway_options(gateway, api_key)?;
         target.check(flags)?;
-        Ok(Self { origin, target, _secrets: secrets })
+        let polling = documents.gateway_sync().and_then(|sync| sync.spec.polling.clone());
+        Ok(Self { origin, target, polling: polling.unwrap_or_default(), _secrets: secrets })
     }
 }

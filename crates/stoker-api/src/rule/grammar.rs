@@ -3,8 +3,9 @@
 /// A host: a name, an IPv4 address, or an IPv6 address in brackets.
 pub(super) const HOST: &str = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*)";
 
-/// A port, where there is one.
-pub(super) const PORT: &str = r"(:[0-9]{1,5})?";
+/// A port, where there is one: up to 65535.
+pub(super) const PORT: &str =
+    r"(:([0-5]?[0-9]{1,4}|6([0-4][0-9]{3}|5([0-4][0-9]{2}|5([0-2][0-9]|3[0-5])))))?";
 
 /// A user name of ssh; it can't be taken for an option.
 pub(super) const USER: &str = r"[A-Za-z0-9_][A-Za-z0-9._~+-]*";

@@ -64,6 +64,9 @@ pub enum UrlError {
     /// The host is missing or malformed.
     #[error("the host of the URL is missing or malformed")]
     Host,
+    /// The port is no number that a port can have.
+    #[error("the port of the URL must be a number up to 65535")]
+    Port,
     /// The path is missing or malformed.
     #[error("the path of the URL is missing or malformed")]
     Path,
@@ -232,7 +235,7 @@ fn check_host_name(host: &str) -> Result<(), UrlError> {
 
 fn check_port(port: &str) -> Result<(), UrlError> {
     let digits = (1..=5).contains(&port.len()) && port.bytes().all(|b| b.is_ascii_digit());
-    if digits { Ok(()) } else { Err(UrlError::Host) }
+    if digits && port.parse::<u16>().is_ok() { Ok(()) } else { Err(UrlError::Port) }
 }
 
 impl SafeUrl {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::duration;
+use super::patience;
 
 /// Flags that say which gateway, and how to talk to it.
 #[derive(Debug, Clone, clap::Args)]
@@ -20,6 +20,6 @@ pub(crate) struct GatewayArguments {
     #[arg(long, value_name = "FILE", requires = "gateway")]
     pub(crate) gateway_ca_file: Option<PathBuf>,
     /// How long to wait for a gateway that starts, a lock or a scan
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
+    #[arg(long, value_name = "TIME", value_parser = patience, default_value = "60s")]
     pub(crate) gateway_timeout: Duration,
 }

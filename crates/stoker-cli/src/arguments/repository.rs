@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::duration;
+use super::patience;
 
 /// Flags that say which commit, and how to get at it.
 #[derive(Debug, Clone, clap::Args)]
@@ -56,7 +56,7 @@ pub(crate) struct RepositoryArguments {
     #[arg(long)]
     pub(crate) allow_insecure_http: bool,
     /// How long one git operation may take [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = patience)]
     pub(crate) timeout: Option<Duration>,
     /// Use a commit that no branch or tag reaches
     #[arg(long)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::duration;
+use super::{duration, gateway_name};
 
 /// Flags that say what goes where.
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line are bools")]
@@ -27,7 +27,7 @@ pub(crate) struct TargetArguments {
     #[arg(long = "var", value_name = "K=V", value_parser = Variable::parse)]
     pub(crate) vars: Vec<Variable>,
     /// Name of the gateway, for templates
-    #[arg(long, value_name = "NAME", env = "GATEWAY_NAME", hide_env_values = true)]
+    #[arg(long, value_name = "NAME", value_parser = gateway_name, env = "GATEWAY_NAME", hide_env_values = true)]
     pub(crate) gateway_name: Option<String>,
     /// Compare all managed files by content, not by size and time
     #[arg(long, conflicts_with = "no_drift")]

@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use stoker_api::gatewaysync::Polling;
+use stoker_api::word::Interval;
 use stoker_sync::request::Look;
 
 use super::sync;
-use crate::arguments::duration;
+use crate::arguments::interval;
 use crate::cli::Context;
 use crate::cycle::{self, Outcome, Status};
 use crate::failure::Failure;
@@ -26,9 +28,10 @@ Example:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct Arguments {
-    /// How often to ask the repository; a little earlier or later each time
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
-    interval: Duration,
+    /// How often to ask the repository, at least 5s; a little earlier or later each time [default:
+    /// spec.polling.interval of the file, else 60s]
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    interval: Option<Duration>,
     /// Serve POST /sync on this address: look at once (port 0 takes a free one and prints it)
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
@@ -49,6 +52,7 @@ struct Memory {
 /// Watches.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let mut job = arguments.sync.job()?;
+    let interval = arguments.pace(&job)?;
     let wanted = job.target.look;
     let trigger = Trigger::new();
     if let Some(address) = arguments.listen {
@@ -57,17 +61,39 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
             trigger.listen(address).map_err(|failure| failure.about(Some(name.as_str())))?;
         context.console.note(&format!("listening on http://{taken}/sync"));
     }
+    let (name, url) = (job.origin.wanted.name(), job.origin.access.remote());
+    context.console.invite(&format!("watching {name} of {url}, Ctrl-C ends"));
     let mut memory = Memory { drift_checked: None, failures: 0, told: None };
     loop {
         job.target.look = memory.look(wanted);
         let outcome = sync::once(&job, cycle::SYNC, context);
         memory.take(&outcome, &job, context);
-        let pause = memory.pause(arguments.interval);
-        match trigger.wait(pause, &context.interruption.cancel) {
+        match trigger.wait(memory.pause(interval), &context.interruption.cancel) {
             Woken::Cancelled => return Ok(ExitCode::SUCCESS),
             Woken::Request => context.console.detail("asked to look at once"),
             Woken::Time => {}
         }
+    }
+}
+
+impl Arguments {
+    /// How often to ask the repository; never where only requests are to make it look.
+    fn pace(&self, job: &Job) -> Result<Option<Duration>, Failure> {
+        let Polling { enabled, interval } = &job.polling;
+        if self.interval.is_some() {
+            return Ok(self.interval);
+        }
+        if *enabled == Some(false) {
+            if self.listen.is_some() {
+                return Ok(None);
+            }
+            let message = "the file turns polling off (spec.polling.enabled), so nothing would \
+                           make it look again";
+            return Err(Failure::usage(message)
+                .hint("add --listen 127.0.0.1:7000 and ask there, or poll with --interval 60s"));
+        }
+        let interval = interval.as_deref().and_then(|text| Interval::parse(text).ok());
+        Ok(Some(interval.unwrap_or(Polling::DEFAULT_INTERVAL).as_duration()))
     }
 }
 
@@ -101,11 +127,11 @@ impl Memory {
 
     /// The interval, ± 10 % so that a thousand watchers spread; after failures shorter ones that grow
     /// to it.
-    fn pause(&self, interval: Duration) -> Duration {
-        let base = match self.failures {
-            0 => interval,
-            count => interval.min(Duration::from_secs(1 << count.min(6))),
-        };
-        base.mul_f64(0.9 + 0.2 * fastrand::f64())
+    fn pause(&self, interval: Option<Duration>) -> Duration {
+        let retry = (self.failures > 0).then(|| Duration::from_secs(1 << self.failures.min(6)));
+        match interval.into_iter().chain(retry).min() {
+            Some(pause) => pause.mul_f64(0.9 + 0.2 * fastrand::f64()),
+            None => Duration::MAX,
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! How the repository and the gateway are reached: flags before file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -113,14 +113,19 @@ fn authentication(
 
 fn by_flags(arguments: &RepositoryArguments, access: &Access) -> Result<Option<Auth>, Failure> {
     let methods = [
-        ("--token-file", arguments.token_file.is_some()),
-        ("--ssh-key-file", arguments.ssh_key_file.is_some()),
-        ("--github-key-file", arguments.github_key_file.is_some()),
+        ("--token-file", "GIT_TOKEN_FILE", &arguments.token_file),
+        ("--ssh-key-file", "GIT_SSH_KEY_FILE", &arguments.ssh_key_file),
+        ("--github-key-file", "", &arguments.github_key_file),
     ];
-    let given: Vec<&str> =
-        methods.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag).collect();
+    let given: Vec<&str> = methods
+        .into_iter()
+        .filter_map(|(flag, variable, file)| Some(named(flag, variable, file.as_ref()?)))
+        .collect();
     if given.len() > 1 {
-        return Err(Failure::usage(format!("{} exclude each other", given.join(" and "))));
+        let hint = format!("keep one of {}", given.join(" and "));
+        return Err(
+            Failure::usage(format!("{} exclude each other", given.join(" and "))).hint(hint)
+        );
     }
     if let Some(file) = &arguments.token_file {
         let username = arguments.username.as_deref().unwrap_or(auth::DEFAULT_USERNAME);
@@ -135,6 +140,12 @@ fn by_flags(arguments: &RepositoryArguments, access: &Access) -> Result<Option<A
     let (Some(ids), Some(key)) = (ids, &arguments.github_key_file) else { return Ok(None) };
     let api = arguments.github_api_url.as_deref().unwrap_or(GithubApp::DEFAULT_API);
     app_auth(ids, key.clone(), api, access).map(Some)
+}
+
+/// What a value came by: the variable, if that holds it.
+fn named(flag: &'static str, variable: &'static str, value: &Path) -> &'static str {
+    let is_variable = std::env::var_os(variable).is_some_and(|held| held == value);
+    if is_variable { variable } else { flag }
 }
 
 fn app_auth(

@@ -1,5 +1,8 @@
 //! What the user wrote, checked by its grammar: refs, URLs, user names.
 
+use std::fmt::Write as _;
+use std::path::Path;
+
 use stoker_api::word::{HttpUrl, RefName, RepoUrl, UrlError};
 use stoker_core::refs::Wanted;
 
@@ -17,13 +20,30 @@ pub(super) fn repo_url(text: &str) -> Result<RepoUrl, Failure> {
         let failure = wrong_url("--repo", &error);
         match std::path::absolute(text) {
             Ok(path) if !text.starts_with('-') && !text.contains(':') => {
-                failure.hint(format!("use --repo file://{}", path.display()))
+                failure.hint(format!("use --repo {}", file_url(&path)))
+            }
+            _ if text.starts_with("file://") => {
+                failure.hint("write file:///ABSOLUTE/PATH, a space as %20")
             }
             _ if error == UrlError::Credentials => failure
                 .hint("put the password or token into a file: --token-file FILE --username NAME"),
+            _ if error == UrlError::Port => failure.hint("write https://HOST:PORT/PATH"),
             _ => failure.hint("write https://, ssh://, git:// or file://"),
         }
     })
+}
+
+/// A path as a URL: whatever could mean something else there is written by its number.
+fn file_url(path: &Path) -> String {
+    let mut url = "file://".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => url.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => url.push(char::from(*byte)),
+            byte => write!(url, "%{byte:02X}").unwrap_or_default(),
+        }
+    }
+    url
 }
 
 pub(super) fn http_url(flag: &str, text: &str) -> Result<HttpUrl, Failure> {

@@ -107,7 +107,7 @@ fn watch_on_an_address_that_is_taken_fails_at_once() {
 #[test]
 fn watch_polls_and_survives_an_outage() {
     let (world, repo) = (World::new(), plant());
-    let mut words = world.sync_words(&repo.url(), &["--interval", "1s"]);
+    let mut words = world.sync_words(&repo.url(), &["--interval", "5s"]);
     words[0] = "watch".into();
     let mut child = world.start(words);
     let errors = Heard::of(&mut child);
