@@ -12,7 +12,7 @@ use crate::compose::mount::{Content, Mount};
 use crate::manifest::header::{Header, MappingRecord, Shape};
 use crate::name::{self, Keeper};
 use crate::path::{self, RelPath};
-use crate::request::{Mapping, Prune, Request};
+use crate::request::{Prune, Request};
 
 /// Who owns what, for one request.
 #[derive(Debug)]
@@ -104,10 +104,7 @@ impl<'a> Ownership<'a> {
     /// Returns why a file that the last sync brought by this mapping must stay, if it must.
     pub(crate) fn spares_own(&self, path: &[u8], by: Option<&MappingRecord>) -> Option<Spared> {
         let is_asked = |record: &&MappingRecord| {
-            let is_same = |mapping: &Mapping| {
-                mapping.source == record.source && mapping.destination == record.destination
-            };
-            self.request.mappings.iter().any(is_same)
+            self.request.mappings.iter().any(|mapping| record.is_of(mapping))
         };
         let own = by.filter(is_asked).map(|record| record.destination.as_bytes());
         let forgets = self.forgets(own.or_else(|| self.claim(path)), path);
@@ -132,9 +129,7 @@ impl<'a> Ownership<'a> {
         let Some(record) = record else { return self.is_frozen(self.claim(path), path) };
         self.mounts.iter().any(|mount| {
             let mapping = &self.request.mappings[usize::from(mount.mapping)];
-            mount.content == Content::Absent
-                && mapping.source == record.source
-                && mapping.destination == record.destination
+            mount.content == Content::Absent && record.is_of(mapping)
         })
     }
 

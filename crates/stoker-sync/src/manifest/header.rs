@@ -3,6 +3,7 @@
 use super::codec::{Reader, Writer};
 use crate::path::RelPath;
 use crate::report::Halves;
+use crate::request::Mapping;
 use crate::source::ObjectId;
 use crate::warning::{Code, Warning};
 
@@ -38,6 +39,13 @@ pub(crate) struct MappingRecord {
     pub(crate) shape: Shape,
     /// How many files are there because of it.
     pub(crate) files: u64,
+}
+
+impl MappingRecord {
+    /// Returns whether a mapping is this one, wherever it stands in its list.
+    pub(crate) fn is_of(&self, mapping: &Mapping) -> bool {
+        self.source == mapping.source && self.destination == mapping.destination
+    }
 }
 
 /// What the source of a mapping was.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::compose::{Composed, Wanted};
+use crate::manifest::header::MappingRecord;
 use crate::manifest::record::{FileRecord, Inputs, Key};
 use crate::manifest::{DirRecord, Manifest};
 use crate::manipulate::Recipe;
@@ -76,6 +77,23 @@ pub(crate) struct Drafting<'a> {
     pub(crate) suspects: &'a BTreeSet<RelPath>,
 }
 
+impl DirDraft {
+    /// A directory about whose files nothing is decided yet.
+    fn new(path: RelPath, key: Key, state: DirState) -> Self {
+        Self {
+            path,
+            key,
+            state,
+            same: Vec::new(),
+            kept: Vec::new(),
+            candidates: Vec::new(),
+            dropped: Vec::new(),
+            forgotten: Vec::new(),
+            last: None,
+        }
+    }
+}
+
 impl Drafting<'_> {
     /// Compares the composed directories with the last sync.
     pub(crate) fn run(&self, composed: Vec<Composed>) -> Vec<DirDraft> {
@@ -93,17 +111,7 @@ impl Drafting<'_> {
 
     fn draft(&self, dir: Composed, renumber: &HashMap<u16, u16>) -> DirDraft {
         let last = self.manifest.dir(&dir.path);
-        let mut draft = DirDraft {
-            path: dir.path,
-            key: dir.key,
-            state: DirState::Wanted,
-            same: Vec::new(),
-            kept: Vec::new(),
-            candidates: Vec::new(),
-            dropped: Vec::new(),
-            forgotten: Vec::new(),
-            last: None,
-        };
+        let mut draft = DirDraft::new(dir.path, dir.key, DirState::Wanted);
         let known = last.as_ref().map(|last| last.files.as_slice()).unwrap_or_default();
         let place = |wanted: &Wanted| known.binary_search_by(|file| file.name.cmp(&wanted.name));
         for record in known {
@@ -168,17 +176,8 @@ impl Drafting<'_> {
     fn drop_tree(&self, root: &RelPath, renumber: &HashMap<u16, u16>, drafts: &mut Vec<DirDraft>) {
         for path in self.manifest.dirs_within(root) {
             let Some(last) = self.manifest.dir(path) else { continue };
-            let mut draft = DirDraft {
-                path: RelPath::from_clean(path),
-                key: last.key.clone(),
-                state: DirState::Gone,
-                same: Vec::new(),
-                kept: Vec::new(),
-                candidates: Vec::new(),
-                dropped: Vec::new(),
-                forgotten: Vec::new(),
-                last: None,
-            };
+            let path = RelPath::from_clean(path);
+            let mut draft = DirDraft::new(path, last.key.clone(), DirState::Gone);
             for record in &last.files {
                 self.leave(record, renumber, &mut draft);
             }
@@ -191,11 +190,8 @@ impl Drafting<'_> {
     fn renumber(&self) -> HashMap<u16, u16> {
         let last = self.manifest.header().mappings.iter();
         let now = &self.request.mappings;
-        let place = |(index, old): (usize, &crate::manifest::header::MappingRecord)| {
-            let is_same = |new: &crate::request::Mapping| {
-                new.source == old.source && new.destination == old.destination
-            };
-            let new = u16::try_from(now.iter().position(is_same)?).ok()?;
+        let place = |(index, old): (usize, &MappingRecord)| {
+            let new = u16::try_from(now.iter().position(|new| old.is_of(new))?).ok()?;
             Some((u16::try_from(index).ok()?, new))
         };
         last.enumerate().filter_map(place).collect()

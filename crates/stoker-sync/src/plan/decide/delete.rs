@@ -9,7 +9,7 @@ use crate::path::{self, RelPath};
 use crate::plan::draft::DirDraft;
 use crate::plan::limit::{Arrivals, Census, Place};
 use crate::plan::{Action, Change, DriftKind, Drifted, Error};
-use crate::request::{DriftPolicy, Mapping};
+use crate::request::DriftPolicy;
 use crate::warning::Code;
 
 impl Decision<'_> {
@@ -81,10 +81,7 @@ impl Deciding<'_> {
         let now = &self.by.request.mappings;
         if let Some(brought) = self.dropped.get(path) {
             let last = self.by.last.mappings.get(usize::from(*brought));
-            let is_same = |new: &Mapping, old: &MappingRecord| {
-                new.source == old.source && new.destination == old.destination
-            };
-            let mapping = last.and_then(|old| now.iter().position(|new| is_same(new, old)));
+            let mapping = last.and_then(|old| now.iter().position(|new| old.is_of(new)));
             return (mapping, last.map(|old| source_in(old, path)));
         }
         let claim = self.by.ownership.claim(path);
