@@ -231,6 +231,7 @@ fn land(
         let run = talk::run_of(engine.view());
         talk = Talk::begin(run, setting, outcome).map_err(|error| cause::gateway(&error))?;
     }
+    outcome.begun(&plan);
     let lap = Lap::begin(subject, outcome);
     let applied = apply((engine, plan), &mut talk, (subject, setting));
     talk.note_gate(outcome);
@@ -248,11 +249,18 @@ fn apply(
     (subject, setting): (&mut Subject<'_>, Setting<'_>),
 ) -> Result<Applied, Failure> {
     let Setting { target, cancel, progress } = setting;
-    progress.phase(format!("writing {} files", plan.changes.len()));
+    let is_idle = plan.changes.is_empty();
+    match plan.changes.len() {
+        0 => {}
+        1 => progress.phase("writing 1 file".to_owned()),
+        count => progress.phase(format!("writing {count} files")),
+    }
     let written = engine.write(plan, subject.source, cancel);
     let written = written.map_err(|error| cause::write(&error, target))?;
     subject.source.rest();
-    progress.phase("applying".to_owned());
+    if !is_idle {
+        progress.phase("applying".to_owned());
+    }
     let error = match written.apply(talk) {
         Ok(report) => return Ok(Applied { report, missed: None }),
         Err(error) => error,

@@ -63,6 +63,16 @@ impl Console {
         self.format == Format::Table && self.volume > Volume::Quiet
     }
 
+    /// Whether every changed path is printed.
+    pub(crate) fn has_paths(&self) -> bool {
+        self.volume >= Volume::Paths
+    }
+
+    /// Whether it is printed what is being done.
+    pub(crate) fn has_details(&self) -> bool {
+        self.volume >= Volume::Everything
+    }
+
     /// Prints what a run came to.
     pub(crate) fn outcome(&self, outcome: &Outcome) {
         if self.volume > Volume::Quiet {
@@ -74,10 +84,10 @@ impl Console {
             Format::Json | Format::Yaml => self.value(outcome),
             Format::Table => {
                 if self.volume > Volume::Quiet {
-                    let with_paths = self.volume >= Volume::Paths;
-                    self.stdout.text(&match &outcome.changes {
-                        Some(changes) => tree::draw(outcome, changes),
-                        None => summary::draw(outcome, with_paths),
+                    self.stdout.text(&match (&outcome.changes, self.has_paths()) {
+                        (Some(changes), true) => tree::draw(outcome, changes, usize::MAX),
+                        (Some(changes), false) => tree::draw(outcome, changes, tree::FEW),
+                        (None, _) => summary::draw(outcome),
                     });
                 }
                 if let Some(failure) = &outcome.error {
@@ -157,7 +167,7 @@ impl Console {
 
     /// Prints what is being done, to those who want to know.
     pub(crate) fn detail(&self, line: &str) {
-        if self.volume >= Volume::Everything {
+        if self.has_details() {
             tell(line);
         }
     }

@@ -1,36 +1,54 @@
-//! What a run is doing right now: a spinner on a terminal, nothing elsewhere.
+//! What a run is doing right now: lines for those who asked for them, a spinner on a terminal, nothing
+//! elsewhere.
 
+use std::collections::HashSet;
 use std::io::IsTerminal as _;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Shows the phase of a run.
-#[derive(Debug, Clone)]
-pub(crate) struct Progress(Option<ProgressBar>);
+use crate::output::Console;
+
+/// Shows the phases of a run.
+#[derive(Debug)]
+pub(crate) enum Progress {
+    /// For a person who looks.
+    Spinner(ProgressBar),
+    /// For whoever reads along: each phase once.
+    Lines { console: Console, told: Mutex<HashSet<String>> },
+    /// For nobody.
+    Silent,
+}
 
 impl Progress {
-    /// For a person, if one is looking.
-    pub(crate) fn on_terminal() -> Self {
+    /// As much as a console wants.
+    pub(crate) fn on(console: &Console) -> Self {
+        if console.has_details() {
+            return Self::Lines { console: console.clone(), told: Mutex::default() };
+        }
         let is_watched = std::io::stderr().is_terminal() && std::env::var_os("TERM").is_some();
-        Self(is_watched.then(spinner))
-    }
-
-    /// For nobody.
-    pub(crate) fn silent() -> Self {
-        Self(None)
+        if console.is_for_people() && is_watched { Self::Spinner(spinner()) } else { Self::Silent }
     }
 
     /// Names the phase that begins.
     pub(crate) fn phase(&self, words: String) {
-        if let Some(bar) = &self.0 {
-            bar.set_message(words);
+        match self {
+            Self::Spinner(bar) => bar.set_message(words),
+            Self::Lines { console, told } => {
+                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+                if !told.contains(&words) {
+                    console.detail(&words);
+                    told.insert(words);
+                }
+            }
+            Self::Silent => {}
         }
     }
 
     /// Takes the spinner away, so that what is printed next stands alone.
     pub(crate) fn clear(&self) {
-        if let Some(bar) = &self.0 {
+        if let Self::Spinner(bar) = self {
             bar.finish_and_clear();
         }
     }

@@ -1,10 +1,11 @@
-//! SIGINT and SIGTERM: the run is asked to end, and ends when its transaction is finished or undone.
+//! SIGINT, SIGTERM and SIGHUP: the run is asked to end, and ends when its transaction is finished or
+//! undone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use stoker_sync::Cancel;
 
@@ -23,7 +24,9 @@ impl Interruption {
     pub(crate) fn listen() -> Self {
         let interruption = Self::default();
         let heard = interruption.clone();
-        if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let hangup = (!is_ignored(SIGHUP, &status)).then_some(SIGHUP);
+        if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup)) {
             thread::spawn(move || {
                 for signal in signals.forever() {
                     heard.signal.store(signal, Ordering::Relaxed);
@@ -53,5 +56,25 @@ impl Interruption {
             0 => None,
             signal => u8::try_from(128 + signal).ok(),
         }
+    }
+}
+
+/// Whether a signal is ignored, by the words of `/proc/self/status`. Who was started by `nohup` is to
+/// outlive its terminal.
+fn is_ignored(signal: i32, status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nohup_ignores_stays_ignored() {
+        assert!(is_ignored(SIGHUP, "Name:\tstoker\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"));
+        assert!(!is_ignored(SIGHUP, "SigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\n"));
+        assert!(!is_ignored(SIGHUP, ""));
     }
 }

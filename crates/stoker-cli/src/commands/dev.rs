@@ -72,9 +72,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
 fn once(target: &Target, follow: &mut Follow, context: &Context) -> Outcome {
     let started = Instant::now();
     let mut outcome = Outcome::begin(None);
-    let cancel = &context.interruption.cancel;
-    let setting = Setting { target, cancel, progress: &Progress::silent() };
+    outcome.all = context.console.has_paths().then(Vec::new);
+    let progress = Progress::on(&context.console);
+    let setting = Setting { target, cancel: &context.interruption.cancel, progress: &progress };
     let result = take(follow, (setting, context), &mut outcome);
+    progress.clear();
     cycle::conclude(result, (target, &context.interruption), &mut outcome);
     outcome.speak_of_a_directory();
     outcome.durations.total = started.elapsed();

@@ -55,8 +55,8 @@ pub(crate) fn once(job: &Job, step: Step, context: &Context) -> Outcome {
     let started = Instant::now();
     let name = job.origin.wanted.name();
     let mut outcome = Outcome::begin(Some(name.as_str()));
-    let progress =
-        if context.console.is_for_people() { Progress::on_terminal() } else { Progress::silent() };
+    outcome.all = context.console.has_paths().then(Vec::new);
+    let progress = Progress::on(&context.console);
     let result = take(job, (step, context), &progress, &mut outcome);
     progress.clear();
     cycle::conclude(result, (&job.target, &context.interruption), &mut outcome);
@@ -103,7 +103,7 @@ fn take(
         outcome.warn(code, &warning.to_string());
     }
     let patience = job.target.data.lock_timeout;
-    let mut source = CommitOnDemand::new((origin, &commit), patience, cancel);
+    let mut source = CommitOnDemand::new((origin, &commit), patience, (cancel, progress));
     let mut subject = Subject { commit: commit.to_string(), source: &mut source, foresight };
     let result = (step.then)(&mut subject, setting, outcome);
     outcome.durations.fetch = source.spent();

@@ -49,6 +49,9 @@ pub(crate) struct Outcome {
     pub(crate) error: Option<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) changes: Option<Vec<Planned>>,
+    /// Every change that was made, where someone wants to see all of them.
+    #[serde(skip)]
+    pub(crate) all: Option<Vec<Planned>>,
     /// Whether nothing was done because the profile says so.
     #[serde(skip)]
     pub(crate) is_paused: bool,
@@ -189,6 +192,13 @@ impl Outcome {
         self.list(&added, &modified, &deleted);
         self.take_warnings(&plan.warnings);
         self.changes = Some(plan.changes.iter().map(Planned::from).collect());
+    }
+
+    /// Takes a plan that is carried out: reports of it list the first paths only.
+    pub(crate) fn begun(&mut self, plan: &Plan) {
+        if let Some(all) = &mut self.all {
+            all.extend(plan.changes.iter().map(Planned::from));
+        }
     }
 
     /// Takes what was applied.

@@ -10,6 +10,7 @@ use stoker_sync::source::{Entry, Error, ObjectId, Sink, Source};
 use stoker_sync::{Cancel, RelPath, WorkDir};
 
 use crate::job::Origin;
+use crate::progress::Progress;
 
 /// Where content comes from, as a run sees it.
 pub(crate) trait Supply: Source {
@@ -27,6 +28,7 @@ pub(crate) struct CommitOnDemand<'a> {
     origin: &'a Origin,
     commit: &'a Commit,
     cancel: &'a Cancel,
+    progress: &'a Progress,
     /// The directories that will be asked for.
     expected: Vec<RelPath>,
     /// How long another process may have the store.
@@ -41,12 +43,13 @@ impl<'a> CommitOnDemand<'a> {
     pub(crate) fn new(
         (origin, commit): (&'a Origin, &'a Commit),
         patience: Duration,
-        cancel: &'a Cancel,
+        (cancel, progress): (&'a Cancel, &'a Progress),
     ) -> Self {
         Self {
             origin,
             commit,
             cancel,
+            progress,
             expected: Vec::new(),
             patience,
             opened: None,
@@ -68,6 +71,7 @@ impl<'a> CommitOnDemand<'a> {
     fn open(&mut self) -> Result<&mut CommitSource, Error> {
         if self.opened.is_none() {
             let Origin { store, access, .. } = self.origin;
+            self.progress.phase(format!("fetching {} from {}", self.commit, access.remote()));
             let opened = Store::open(store, access.clone(), self.cancel, self.patience)
                 .and_then(|store| store.commit(self.commit, &self.expected))
                 .map_err(|error| Error::Failed { source: Box::new(error) })?;

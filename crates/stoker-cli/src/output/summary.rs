@@ -15,7 +15,7 @@ impl std::fmt::Display for Warned {
 }
 
 /// Draws the summary.
-pub(super) fn draw(outcome: &Outcome, with_paths: bool) -> String {
+pub(super) fn draw(outcome: &Outcome) -> String {
     let changed = outcome.files_added + outcome.files_modified + outcome.files_deleted;
     if outcome.status == Status::Failed && changed == 0 {
         return String::new(); // the error says it all
@@ -41,16 +41,12 @@ pub(super) fn draw(outcome: &Outcome, with_paths: bool) -> String {
     row("projects", outcome.projects.join(", "));
     row("scan", scans(outcome));
     row("took", times(outcome));
-    if with_paths {
-        for (sign, names) in
-            [("+", &outcome.added), ("~", &outcome.modified), ("-", &outcome.deleted)]
-        {
-            for name in names {
-                write!(text, "\n  {sign} {name}").ok();
-            }
-        }
-        if outcome.truncated {
-            text.push_str("\n  … and more; `-o json` has the counts");
+    let kinds: [(&str, &[&str]); 3] =
+        [("+", &["add"]), ("~", &["modify", "mode"]), ("-", &["delete"])];
+    for (sign, actions) in kinds {
+        let all = outcome.all.iter().flatten();
+        for planned in all.filter(|planned| actions.contains(&planned.action)) {
+            write!(text, "\n  {sign} {}", planned.path).ok();
         }
     }
     text
@@ -108,7 +104,11 @@ fn times(outcome: &Outcome) -> String {
         .filter(|(_, time)| *time >= Duration::from_millis(1))
         .map(|(name, time)| format!("{name} {} ms", time.as_millis()))
         .collect();
-    format!("{} ms ({})", all.total.as_millis(), parts.join(", "))
+    let parts = match parts.join(", ") {
+        none if none.is_empty() => none,
+        parts => format!(" ({parts})"),
+    };
+    format!("{} ms{parts}", all.total.as_millis())
 }
 
 /// `1.4 MiB`.

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use super::summary::bytes;
 use crate::cycle::{Name, Outcome, Planned};
 
-/// Larger directories are summed up instead of listed.
-const MOST_CHILDREN: usize = 20;
+/// As many children of a directory as are listed to those who did not ask for every path.
+pub(super) const FEW: usize = 20;
 
 #[derive(Default)]
 struct Node<'a> {
@@ -40,24 +40,24 @@ impl<'a> Node<'a> {
         format!("{sign} {name}  {}", bytes(change.bytes))
     }
 
-    fn draw(&self, text: &mut String, indent: &str) {
-        let shown = self.children.iter().take(MOST_CHILDREN);
-        let hidden = self.children.len().saturating_sub(MOST_CHILDREN);
+    fn draw(&self, text: &mut String, indent: &str, most: usize) {
+        let shown = self.children.iter().take(most);
+        let hidden = self.children.len().saturating_sub(most);
         for (position, (name, child)) in shown.enumerate() {
             let is_last = hidden == 0 && position + 1 == self.children.len();
             let (branch, below) =
                 if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
             writeln!(text, "{indent}{branch}{}", child.label(&Name(name.to_vec()))).ok();
-            child.draw(text, &format!("{indent}{below}"));
+            child.draw(text, &format!("{indent}{below}"), most);
         }
         if hidden > 0 {
-            writeln!(text, "{indent}└── … and {hidden} more").ok();
+            writeln!(text, "{indent}└── … and {hidden} more; -v lists them").ok();
         }
     }
 }
 
-/// Draws a plan.
-pub(super) fn draw(outcome: &Outcome, changes: &[Planned]) -> String {
+/// Draws a plan, with so many children of each directory at most.
+pub(super) fn draw(outcome: &Outcome, changes: &[Planned], most: usize) -> String {
     let mut root = Node::default();
     for change in changes {
         root.insert(change);
@@ -65,7 +65,7 @@ pub(super) fn draw(outcome: &Outcome, changes: &[Planned]) -> String {
     let commit: String = outcome.commit.iter().flat_map(|commit| commit.chars().take(7)).collect();
     let git_ref = outcome.git_ref.as_deref().unwrap_or("working directory");
     let mut text = String::new();
-    root.draw(&mut text, "");
+    root.draw(&mut text, "", most);
     let Outcome { files_added: add, files_modified: change, files_deleted: delete, .. } = outcome;
     let size = bytes(root.bytes);
     format!(

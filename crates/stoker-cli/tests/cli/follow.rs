@@ -13,7 +13,7 @@ use stoker_testkit::tree;
 
 use crate::crash::nothing_is_left;
 use crate::refusal::refused;
-use crate::world::{ENDED, Run, SOON, World, eventually, plant, plant_files};
+use crate::world::{ENDED, Run, SOON, STOKER, World, eventually, plant, plant_files, spawn};
 
 /// Sends a signal to a command that listens to it, and returns how it ended.
 pub(crate) fn end(child: Guarded, signal: Signal) -> Run {
@@ -45,6 +45,14 @@ impl Heard {
     }
 }
 
+/// The address that a watcher says it took.
+fn listened(child: &mut Guarded) -> String {
+    let errors = Heard::of(child);
+    eventually("it listens", || errors.count("/sync\n") > 0);
+    let said = errors.0.lock().unwrap().clone();
+    said.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned()
+}
+
 fn post(address: &str, path: &str) -> String {
     post_as(address, path, &format!("Host: {address}\r\n"))
 }
@@ -66,9 +74,7 @@ fn watch_syncs_at_once_on_request_and_ends_with_143() {
     let mut words = world.sync_words(&repo.url(), &["--interval", "1h", "--listen", "127.0.0.1:0"]);
     words[0] = "watch".into();
     let mut child = world.start(words);
-    let mut lines = BufReader::new(child.take_stderr().unwrap()).lines();
-    let line = lines.next().unwrap().unwrap();
-    let address = line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    let address = listened(&mut child);
     eventually("the first sync", || world.live() == plant_files());
     repo.commit(Edit::put(Tree::new().file("projects/oven/new.json", "{}"))).unwrap();
     let answer = post(&address, "/sync");
@@ -120,6 +126,31 @@ fn watch_polls_and_survives_an_outage() {
     eventually("the new commit", || world.live().get("projects/oven/new.json").is_some());
     end(child, Signal::INT).exits(130);
     assert_eq!(errors.count("error: "), 1, "an outage is told once");
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_a_watcher_unless_nohup_says_otherwise() {
+    let (world, repo) = (World::new(), plant());
+    let mut words = world.sync_words(&repo.url(), &["--interval", "1h", "--listen", "127.0.0.1:0"]);
+    words[0] = "watch".into();
+    let child = world.start(&words);
+    eventually("the first sync", || world.live() == plant_files());
+    end(child, Signal::HUP).exits(129);
+    nothing_is_left(&world);
+
+    fs::remove_dir_all(world.data()).unwrap();
+    fs::create_dir(world.data()).unwrap();
+    let script = "trap '' HUP; exec \"$0\" \"$@\"";
+    let mut all = vec!["-c".into(), script.into(), STOKER.into()];
+    all.extend(words);
+    let mut child = spawn(world.command("sh", all));
+    let address = listened(&mut child);
+    eventually("the first sync", || world.live() == plant_files());
+    child.signal(Signal::HUP).unwrap();
+    repo.commit(Edit::put(Tree::new().file("projects/oven/new.json", "{}"))).unwrap();
+    post(&address, "/sync");
+    eventually("it goes on", || world.live().get("projects/oven/new.json").is_some());
+    end(child, Signal::TERM).exits(143);
 }
 
 fn working_directory(world: &World) {

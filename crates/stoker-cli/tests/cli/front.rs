@@ -143,6 +143,42 @@ fn an_update_is_told_with_its_paths() {
 }
 
 #[test]
+fn every_path_is_told_to_those_who_ask() {
+    let (world, repo) = (World::new(), plant());
+    let many =
+        (0..150).fold(Tree::new(), |tree, number| tree.file(format!("projects/p/{number}"), "1"));
+    repo.commit(Edit::put(many)).unwrap();
+    let told = |run: &Run| (0..150).all(|number| run.stdout.contains(&format!("p/{number}\n")));
+    let mut plan = world.sync_words(&repo.url(), &["-v"]);
+    plan[0] = "plan".into();
+    let planned = world.stoker(plan).exits(0).stdout;
+    assert!((0..150).all(|number| planned.contains(&format!("+ {number}  1 B\n"))), "{planned}");
+    let run = world.sync(&repo.url(), &["-v"]).exits(0);
+    assert!(told(&run) && !run.stdout.contains('…'), "{run:?}");
+    assert_eq!(run.stderr, "");
+    repo.rewrite("main", plant_tree()).unwrap();
+    let run = world.sync(&repo.url(), &["-v", "--allow-mass-delete"]).exits(0);
+    assert!(told(&run) && run.stdout.contains("  - projects/p/149"), "{run:?}");
+    let result = world.sync(&repo.url(), &["-o", "json", "-v"]).exits(0).json();
+    assert!(result.get("all").is_none() && result.get("changes").is_none(), "{result}");
+}
+
+#[test]
+fn what_is_being_done_is_told_once_to_those_who_ask() {
+    let (world, repo) = (World::new(), plant());
+    let run = world.sync(&repo.url(), &["-vv"]).exits(0);
+    for phase in ["asking file://", "fetching ", "comparing\n", "writing 4 files\n", "applying\n"] {
+        assert_eq!(run.stderr.matches(phase).count(), 1, "{phase}: {run:?}");
+    }
+    let again = world.sync(&repo.url(), &["-vv"]).exits(0);
+    assert!(again.stderr.contains("asking ") && !again.stderr.contains("writing"), "{again:?}");
+    assert!(!again.stdout.contains("()"), "{again:?}");
+    repo.commit(Edit::put(Tree::new().file("projects/new", "1"))).unwrap();
+    let one = world.sync(&repo.url(), &["-vv"]).exits(0);
+    assert!(one.stderr.contains("writing 1 file\n"), "{one:?}");
+}
+
+#[test]
 fn quiet_says_nothing_when_all_is_well_and_the_error_when_it_is_not() {
     let (world, repo) = (World::new(), plant());
     let run = world.sync(&repo.url(), &["-q"]).exits(0);
