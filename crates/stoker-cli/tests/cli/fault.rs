@@ -8,8 +8,8 @@ use rustix::process::Signal;
 use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::{skip, tree};
 
-use crate::crash::{Update, nothing_is_left};
 use crate::trace::{Point, can_trace, each, learn, sample, strike};
+use crate::update::{Update, nothing_is_left};
 use crate::world::{ENDED, Run, STOKER, World, eventually, plant, plant_files, spawn};
 
 /// Which calls fail how, as a full or broken disk makes them.

@@ -11,8 +11,8 @@ use stoker_testkit::git::{Edit, Tree};
 use stoker_testkit::process::Guarded;
 use stoker_testkit::tree;
 
-use crate::crash::nothing_is_left;
 use crate::refusal::refused;
+use crate::update::nothing_is_left;
 use crate::world::{ENDED, Run, SOON, STOKER, World, eventually, plant, plant_files, spawn};
 
 /// Sends a signal to a command that listens to it, and returns how it ended.

@@ -145,7 +145,7 @@ fn a_lock_that_another_holds_stops_the_run_before_any_file() {
     let run = line.sync_within("2s");
     refused(run, 1, "ScanLockHeld", &[]);
     assert_eq!(line.world.live(), tree::Tree::default());
-    crate::crash::nothing_is_left(&line.world);
+    crate::update::nothing_is_left(&line.world);
 }
 
 #[test]

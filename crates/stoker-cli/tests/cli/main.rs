@@ -22,6 +22,7 @@ mod release;
 mod terminal;
 mod told;
 mod trace;
+mod update;
 mod usage;
 mod volume;
 mod waiting;

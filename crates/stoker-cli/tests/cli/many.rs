@@ -4,8 +4,8 @@
 use stoker_testkit::git::{Repo, Tree};
 use stoker_testkit::tree;
 
-use crate::crash::nothing_is_left;
 use crate::trace::{KILLED, can_trace, traced};
+use crate::update::nothing_is_left;
 use crate::world::World;
 
 /// Beyond the number from which on the thread is worth it.

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 
 use stoker_testkit::gateway::{Gateway, Half, Options, Relock};
 
-use crate::crash::Update;
 use crate::trace::{KILLED, Point, Tally, can_trace, each, learn, strike, wide_sample};
+use crate::update::Update;
 use crate::world::World;
 
 /// A world with a gateway that reads its data directory.

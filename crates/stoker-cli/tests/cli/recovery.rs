@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use stoker_testkit::gateway::{Fault, Gateway, Half, Options, State, Ugly};
 
-use crate::crash::{Update, nothing_is_left};
 use crate::refusal::refused;
 use crate::trace::can_trace;
+use crate::update::{Update, nothing_is_left};
 use crate::world::{Run, World};
 
 /// A port that nobody listens on.

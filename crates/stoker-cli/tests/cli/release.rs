@@ -9,10 +9,10 @@ use stoker_testkit::gateway::{Fault, Gateway, Half, Options, Relock, Ugly};
 use stoker_testkit::git::Repo;
 use stoker_testkit::tree;
 
-use crate::crash::Update;
 use crate::owed::Line;
 use crate::refusal::refused;
 use crate::trace::{Point, can_trace, learn, strike};
+use crate::update::Update;
 use crate::world::{ENDED, Run, World, eventually, plant};
 
 /// Files for both halves of a gateway, none of which is there yet.

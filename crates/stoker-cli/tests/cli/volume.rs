@@ -3,9 +3,9 @@
 
 use stoker_testkit::{skip, tree};
 
-use crate::crash::Update;
 use crate::fault::{is_root, noted, with_mount};
 use crate::trace::{CHANGING, Point, Tally, can_trace, each, points, wide_sample};
+use crate::update::Update;
 use crate::world::World;
 
 /// The mapping's destination is a mount point.

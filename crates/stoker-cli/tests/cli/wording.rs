@@ -5,10 +5,10 @@ use std::fs;
 use stoker_testkit::git::Tree;
 use stoker_testkit::git::http::{Auth, HttpServer};
 
-use crate::crash::Update;
 use crate::leak::Canary;
 use crate::refusal::refused;
 use crate::trace::{can_trace, learn, strike};
+use crate::update::Update;
 use crate::world::{Run, World, plant};
 
 #[track_caller]
