@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use clap::builder::Resettable;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::{completions, demo, dev, plan, reference, sync, watch};
@@ -38,8 +38,18 @@ impl Arguments {
             _ => argument,
         };
         let command = Self::command().mut_subcommands(|command| command.mut_args(without));
-        Self::from_arg_matches(&command.try_get_matches_from(words)?)
+        let matches = command.try_get_matches_from(words).map_err(without_hidden)?;
+        Self::from_arg_matches(&matches)
     }
+}
+
+/// The same error, without the commands that nobody is to find.
+fn without_hidden(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::Strings(names)) = error.get(ContextKind::ValidSubcommand) {
+        let names = names.iter().filter(|name| *name != "reference").cloned().collect();
+        error.insert(ContextKind::ValidSubcommand, ContextValue::Strings(names));
+    }
+    error
 }
 
 #[derive(Debug, Subcommand)]
@@ -169,8 +179,7 @@ mod tests {
         for command in visible(&command) {
             let help = command.clone().render_long_help().to_string();
             assert!(!help.contains('`'), "markup in the help of {}: {help}", command.get_name());
-            let needs_none = command.get_name() == "demo";
-            assert!(needs_none || help.contains("\n  stoker "), "no example: {help}");
+            assert!(help.contains("\n  stoker "), "no example: {help}");
         }
     }
 

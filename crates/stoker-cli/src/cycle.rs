@@ -100,7 +100,7 @@ fn show(
 ) -> Result<Plan, Failure> {
     let mut request = setting.target.request(&subject.commit)?;
     let mut view = View::open(&setting.target.data.data)
-        .map_err(|error| cause::open(&error, setting.target))?;
+        .map_err(|error| cause::view(&error, setting.target))?;
     outcome.found(&view);
     view.foresee(subject.foresight.take());
     look_briefly(&view, &mut request);

@@ -158,6 +158,12 @@ impl Console {
         }
     }
 
+    /// Prints on standard error what is needed to go on, however little is wanted.
+    #[expect(clippy::unused_self, reason = "one door to the terminal")]
+    pub(crate) fn announce(&self, line: &str) {
+        tell(line);
+    }
+
     /// Prints what a person at a terminal is to know while a command goes on.
     pub(crate) fn invite(&self, line: &str) {
         if io::stderr().is_terminal() {

@@ -83,6 +83,20 @@ pub enum Error {
         /// What is wrong with it.
         fault: &'static str,
     },
+    /// A key that can't be used without being asked for its passphrase.
+    #[error(
+        "the SSH key {path:?} is encrypted: it has a passphrase, and nobody is there to type it"
+    )]
+    Encrypted {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file of certificates without one.
+    #[error("the CA file {path:?} holds no certificate in PEM form")]
+    NoCertificate {
+        /// The file.
+        path: PathBuf,
+    },
     /// The transport can't carry this kind of credential.
     #[error("{given} can't be used with {remote}, which needs {needed}")]
     Mismatch {
@@ -107,9 +121,19 @@ pub enum Error {
         /// The repository.
         remote: SafeUrl,
     },
+    /// The App's letter would travel for all to see.
+    #[error("credentials over http:// to the GitHub API {api} would be readable on the way")]
+    PlainHttpApi {
+        /// The API.
+        api: SafeUrl,
+    },
     /// GitHub gave no token for the App's key.
-    #[error("failed to get a token for the GitHub App")]
+    #[error("failed to get a token for the GitHub App from {api} with the key {key:?}")]
     GithubApp {
+        /// The API.
+        api: SafeUrl,
+        /// The file with the App's key.
+        key: PathBuf,
         /// Why not.
         source: github_app::Error,
     },
@@ -139,7 +163,8 @@ pub(crate) fn grant(access: &Access) -> Result<Granted, Error> {
             Ok(askpass::grant(access, &absolute(file), username, Vec::new()))
         }
         Auth::GithubApp(app) => {
-            let token = app.token().map_err(|source| Error::GithubApp { source })?;
+            let (api, key) = app.named();
+            let token = app.token().map_err(|source| Error::GithubApp { api, key, source })?;
             let file = hold(token.reveal())?;
             Ok(askpass::grant(access, &file.path(), DEFAULT_USERNAME, vec![file]))
         }
@@ -157,6 +182,9 @@ pub fn check_fit(access: &Access) -> Result<(), Error> {
         Transport::Git | Transport::File => "no credentials",
     };
     match (&access.auth, transport) {
+        (Auth::GithubApp(app), _) if app.is_exposed() => {
+            Err(Error::PlainHttpApi { api: app.named().0 })
+        }
         (Auth::None, Transport::Ssh) => Err(Error::Missing { needed, remote: access.remote() }),
         (Auth::None, _)
         | (Auth::SshKey { .. }, Transport::Ssh)
@@ -181,6 +209,16 @@ pub(crate) fn read(what: &'static str, path: &Path) -> Result<Secret, Error> {
     }
     let secret = Secret::from_file(fs::read(path).map_err(failed)?);
     if secret.is_empty() { Err(Error::Empty { what, path: path.into() }) } else { Ok(secret) }
+}
+
+/// Reads certificates: git would call a file without any a server that nobody trusts.
+pub(crate) fn check_certificates(path: &Path) -> Result<(), Error> {
+    let pem = read("CA file", path)?;
+    let begin = b"-----BEGIN CERTIFICATE-----";
+    let trusted = b"-----BEGIN TRUSTED CERTIFICATE-----";
+    let holds = |words: &[u8]| pem.reveal().windows(words.len()).any(|window| window == words);
+    let is_there = holds(begin) || holds(trusted);
+    if is_there { Ok(()) } else { Err(Error::NoCertificate { path: path.into() }) }
 }
 
 /// Reads a credential that git passes on as one line.

@@ -76,7 +76,7 @@ impl Session {
         let transport = access.url.transport();
         let mut settings = Vec::new();
         if let Some(path) = &access.ca_file {
-            auth::read("CA file", path)?;
+            auth::check_certificates(path)?;
             let mut setting = OsString::from("http.sslCAInfo=");
             setting.push(auth::absolute(path));
             settings.push(setting);

@@ -34,8 +34,10 @@ pub enum Fault {
     #[error("the server's host key is not the one that is trusted")]
     HostKey,
     /// The server's certificate is not trusted, or TLS failed otherwise.
-    #[error("the server's certificate is not trusted: {detail}")]
+    #[error("{flaw}: {detail}")]
     Tls {
+        /// What is wrong with the certificate.
+        flaw: Flaw,
         /// What the TLS library says.
         detail: String,
     },
@@ -51,6 +53,14 @@ pub enum Fault {
     /// No connection, or it broke.
     #[error("the server can't be reached: {detail}")]
     Unreachable {
+        /// What the network says.
+        detail: &'static str,
+    },
+    /// No connection through the proxy, or it broke.
+    #[error("no way through the proxy {proxy}: {detail}")]
+    Proxy {
+        /// The proxy.
+        proxy: SafeUrl,
         /// What the network says.
         detail: &'static str,
     },
@@ -124,6 +134,20 @@ pub enum Fault {
     },
 }
 
+/// What is wrong with a server's certificate: each has a remedy of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    /// Nobody whom we trust has signed it; or the TLS library does not say.
+    #[error("the server's certificate is not trusted")]
+    Untrusted,
+    /// It is for another host.
+    #[error("the server's certificate is for another host")]
+    OtherHost,
+    /// Its time is over, or has not come.
+    #[error("the server's certificate is out of date")]
+    OutOfDate,
+}
+
 struct Status(Option<u16>);
 
 struct Owner(Option<u32>);
@@ -137,9 +161,14 @@ pub(crate) fn judge(access: &Access, ran: Result<Output, process::Error>) -> Res
     if output.status.success() {
         return Ok(output);
     }
-    Err(match (of_text(&output.stderr, access.url.transport()), &access.auth) {
-        (Fault::Authentication { status }, Auth::None) => Fault::CredentialsNeeded { status },
-        (fault, _) => fault,
+    let transport = access.url.transport();
+    Err(match (of_text(&output.stderr, transport), &access.auth, &access.proxy) {
+        (Fault::Authentication { status }, Auth::None, _) => Fault::CredentialsNeeded { status },
+        // With a proxy every connection is one to it.
+        (Fault::Unreachable { detail }, _, Some(proxy)) if is_web(transport) => {
+            Fault::Proxy { proxy: proxy.into(), detail }
+        }
+        (fault, _, _) => fault,
     })
 }
 
@@ -173,8 +202,8 @@ pub(crate) fn of_text(stderr: &str, transport: Transport) -> Fault {
     match found.map(|(_, class)| *class) {
         Some(Class::Authentication) => Fault::Authentication { status },
         Some(Class::HostKey) => Fault::HostKey,
-        Some(Class::Tls) if transport == Transport::Https => {
-            Fault::Tls { detail: own_words(stderr) }
+        Some(Class::Tls(flaw)) if transport == Transport::Https => {
+            Fault::Tls { flaw, detail: own_words(stderr) }
         }
         Some(Class::NoTls) if transport == Transport::Https => Fault::NoTls,
         // For a 404 git has a sentence of its own, without the number.
@@ -188,7 +217,7 @@ pub(crate) fn of_text(stderr: &str, transport: Transport) -> Fault {
         Some(Class::NotInstalled(program)) => Fault::NotInstalled { program },
         Some(Class::NoPasswdEntry) => Fault::NoPasswdEntry,
         Some(Class::GitTooOld) => Fault::GitTooOld,
-        Some(Class::Tls | Class::NoTls) | None => Fault::Other { detail: own_words(stderr) },
+        Some(Class::Tls(_) | Class::NoTls) | None => Fault::Other { detail: own_words(stderr) },
     }
 }
 

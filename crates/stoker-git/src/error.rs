@@ -1,5 +1,7 @@
 //! What can go wrong between us and a repository, with the reason and the way out.
 
+mod hint;
+
 use std::path::PathBuf;
 
 use stoker_api::condition::Reason;
@@ -90,7 +92,9 @@ impl Error {
     pub fn reason(&self) -> Reason {
         match self {
             Self::Credentials { source, .. } => match source {
-                auth::Error::GithubApp { .. } => Reason::GithubAppExchangeFailed,
+                auth::Error::GithubApp { .. } | auth::Error::PlainHttpApi { .. } => {
+                    Reason::GithubAppExchangeFailed
+                }
                 auth::Error::Read { source, .. }
                     if source.kind() == std::io::ErrorKind::NotFound =>
                 {
@@ -132,6 +136,7 @@ impl Error {
             | Fault::Tls { .. }
             | Fault::NoTls
             | Fault::Unreachable { .. }
+            | Fault::Proxy { .. }
             | Fault::Server { .. }
             | Fault::Redirected { .. }
             | Fault::TimedOut { .. }
@@ -142,103 +147,4 @@ impl Error {
             },
         }
     }
-
-    /// Returns what to do next, in one line, where there is something to do.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Credentials { source, remote } => credential_hint(source, remote),
-            Self::Resolve { source, remote } => Some(resolve_hint(source, remote)),
-            Self::NotACommit { remote, .. } => Some(format!(
-                "choose a branch, or a tag on a commit; list what is there: git ls-remote {remote}"
-            )),
-            Self::Store { source, .. } => Some(source.hint()),
-            Self::ListRefs { source, remote }
-            | Self::FetchHistory { source, remote }
-            | Self::FetchCommit { source, remote, .. }
-            | Self::FetchFiles { source, remote, .. } => Some(fault_hint(source, remote)),
-        }
-    }
-}
-
-fn credential_hint(error: &auth::Error, remote: &SafeUrl) -> Option<String> {
-    Some(match error {
-        auth::Error::Read { path, .. } | auth::Error::Empty { path, .. } => {
-            format!("look at the file: ls -l {}", path.display())
-        }
-        auth::Error::Malformed { path, .. } => {
-            format!("look at the file, without showing it: wc -lc {}", path.display())
-        }
-        auth::Error::Mismatch { .. } if remote.to_string().starts_with("http") => {
-            "give a token with --token-file".to_owned()
-        }
-        auth::Error::Missing { .. } | auth::Error::Mismatch { .. } => {
-            "give a key with --ssh-key-file and --known-hosts-file".to_owned()
-        }
-        auth::Error::PlainHttp { .. } => {
-            "use https://, or accept the risk with --allow-insecure-http".to_owned()
-        }
-        auth::Error::GithubApp { .. } | auth::Error::Memory { .. } => return None,
-    })
-}
-
-fn resolve_hint(error: &refs::Error, remote: &SafeUrl) -> String {
-    match error {
-        refs::Error::NoVersion { .. } => format!("list the tags: git ls-remote --tags {remote}"),
-        refs::Error::Unreachable { .. } => {
-            "if you trust that commit, say so with --allow-unreachable".to_owned()
-        }
-        refs::Error::Ambiguous { .. } => "give more digits of the commit's id".to_owned(),
-        refs::Error::Range { .. } | refs::Error::NotFound { .. } => {
-            format!("list what is there: git ls-remote {remote}")
-        }
-    }
-}
-
-fn fault_hint(fault: &Fault, remote: &SafeUrl) -> String {
-    match fault {
-        Fault::Authentication { .. } | Fault::NotFound { .. } => {
-            format!("check the URL and the credentials: git ls-remote {remote}")
-        }
-        Fault::CredentialsNeeded { .. } => {
-            "give a token with --token-file FILE (and --username NAME where it is not for a forge), \
-             or a GitHub App with --github-app-id; in a cluster git.auth"
-                .to_owned()
-        }
-        Fault::NoTls => {
-            "use the port that serves https, or http:// if that is what the server speaks".to_owned()
-        }
-        Fault::HostKey => {
-            "compare the server's key with a trusted one: ssh-keyscan HOST, then add it to the known \
-             hosts file"
-                .to_owned()
-        }
-        Fault::Tls { .. } => "give the server's CA with --ca-file, or git.caSecretRef".to_owned(),
-        Fault::Unreachable { .. }
-        | Fault::Server { .. }
-        | Fault::Damaged
-        | Fault::Store
-        | Fault::Other { .. } => {
-            format!("try the same by hand: git ls-remote {remote}")
-        }
-        Fault::Redirected { to } => format!("if that is right, use the URL {to}"),
-        Fault::DubiousOwnership { path, .. } => {
-            format!("if you trust it: git config --global --add safe.directory {path}")
-        }
-        Fault::TimedOut { .. } | Fault::Stalled => {
-            "if the server is only slow, allow more time with --timeout".to_owned()
-        }
-        Fault::NotInstalled { program } => format!("install {program}: apt-get install {}", package(program)),
-        Fault::GitTooOld => "see the version: git --version".to_owned(),
-        Fault::NoPasswdEntry => {
-            "install libnss-wrapper, use https:// with a token, or run as a user that exists".to_owned()
-        }
-        Fault::DiskFull => "see what is free: df -h".to_owned(),
-        Fault::NotOurRef => format!("check the commit's id; list what is there: git ls-remote {remote}"),
-        Fault::TooLarge { .. } => format!("check that it is the right repository: {remote}"),
-        Fault::Cancelled => "run the same command again".to_owned(),
-    }
-}
-
-fn package(program: &str) -> &str {
-    if program == "ssh" { "openssh-client" } else { "git" }
 }

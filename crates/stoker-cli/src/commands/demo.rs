@@ -10,10 +10,15 @@ use crate::cli::Context;
 use crate::failure::Failure;
 use plant::Plant;
 
+const EXAMPLE: &str = "\
+Example:
+  stoker demo";
+
 /// Show what Stoker does, with a sample repository and two stand-in gateways
 ///
 /// Everything happens in a temporary directory, which is gone afterwards.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
 pub(crate) struct Arguments {}
 
 /// Plays the scenes.

@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
         let name = job.origin.wanted.name();
         let taken =
             trigger.listen(address).map_err(|failure| failure.about(Some(name.as_str())))?;
-        context.console.note(&format!("listening on http://{taken}/sync"));
+        context.console.announce(&format!("listening on http://{taken}/sync"));
     }
     let (name, url) = (job.origin.wanted.name(), job.origin.access.remote());
     context.console.invite(&format!("watching {name} of {url}, Ctrl-C ends"));

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 
+use jiff::Timestamp;
 use stoker_api::chain::Chain;
 use stoker_sync::{DiskError, OpenError, apply, compose, lock, plan, recover, source, write};
 
@@ -16,8 +17,11 @@ use crate::output::shown;
 pub(super) fn open(error: &OpenError, target: &Target) -> Failure {
     let data = shown(&target.data.data);
     match error {
-        OpenError::Lock { source: lock::Error::Held { .. } } => Failure::world("Locked", error)
-            .hint("wait for the other run, or give it longer with --lock-timeout 5m"),
+        OpenError::Lock { source: lock::Error::Held { .. } } => {
+            let failure = Failure::world("Locked", error);
+            Failure { message: with_readable_time(&failure.message), ..failure }
+                .hint("wait for the other run, or give it longer with --lock-timeout 5m")
+        }
         OpenError::Lock { source: lock::Error::Cancelled(_) } => cancelled(error),
         OpenError::Recover { source: recover::Error::Gate { source } } => {
             match source.downcast_ref::<stoker_ignition::Error>() {
@@ -36,6 +40,25 @@ pub(super) fn open(error: &OpenError, target: &Target) -> Failure {
     }
 }
 
+/// The data directory could not be looked at. A plan makes none, whatever the flags say.
+pub(super) fn view(error: &OpenError, target: &Target) -> Failure {
+    let failure = open(error, target);
+    if failure.reason != "DataDirectoryMissing" {
+        return failure;
+    }
+    let data = shown(&target.data.data);
+    failure.hint(format!("check --data; a plan only looks, so make it first: mkdir -p {data}"))
+}
+
+/// The moment since which a lock is held, as people write it. The holder wrote seconds since 1970.
+fn with_readable_time(message: &str) -> String {
+    let Some((before, after)) = message.split_once(" since ") else { return message.to_owned() };
+    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+    let (seconds, rest) = after.split_at(digits);
+    let time = seconds.parse().ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.map_or(message.to_owned(), |time| format!("{before} since {time}{rest}"))
+}
+
 /// There is no plan.
 pub(super) fn plan(error: &plan::Error, target: &Target) -> Failure {
     match error {
@@ -43,8 +66,9 @@ pub(super) fn plan(error: &plan::Error, target: &Target) -> Failure {
         plan::Error::Fetch { source } => read(source, error),
         plan::Error::MassDeletion(_) => Failure::world("DeletionBlocked", error)
             .hint("look with `stoker plan`, then add --allow-mass-delete"),
-        plan::Error::Make { path, .. } => Failure::world("RenderFailed", error)
-            .hint(format!("mend the template or patch that makes {path}")),
+        plan::Error::Make { path, .. } => Failure::world("RenderFailed", error).hint(format!(
+            "mend the template or patch that makes {path}; a variable comes by --var NAME=VALUE"
+        )),
         plan::Error::Conflict { path, .. } => {
             let place = target.data.data.join(OsStr::from_bytes(path));
             Failure::world("Conflict", error)
@@ -155,6 +179,12 @@ pub(crate) fn git(error: &stoker_git::Error) -> Failure {
     };
     let failure = Failure::world(reason, error);
     match error.hint() {
+        // The default place is chosen by HOME, which a user may not be able to mend.
+        Some(hint)
+            if matches!(error, stoker_git::Error::Store { .. }) && !hint.contains("--store") =>
+        {
+            failure.hint(format!("{hint}; or keep objects elsewhere: --store DIR"))
+        }
         Some(hint) => failure.hint(hint),
         None => failure,
     }
@@ -188,4 +218,19 @@ fn read(error: &source::Error, whole: &(dyn Error + 'static)) -> Failure {
 
 fn cancelled(error: &(dyn Error + 'static)) -> Failure {
     Failure::world("Cancelled", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_held_since_a_time_that_people_read() {
+        let said = "another run holds it (pid 7 on host since 1794803368); waited 1 s";
+        let told = "another run holds it (pid 7 on host since 2026-11-16T04:29:28Z); waited 1 s";
+        assert_eq!(with_readable_time(said), told);
+        for odd in ["it has not signed", "pid 7 on host since then", "since 1"] {
+            assert_eq!(with_readable_time(odd), odd);
+        }
+    }
 }

@@ -166,6 +166,7 @@ fn app_auth(
         repository: repository.map(|name| name.trim_end_matches(".git").to_owned()),
         ca_file: access.ca_file.clone(),
         proxy: access.proxy.clone(),
+        plain_http: access.plain_http,
         timeout: Duration::from_secs(30),
     };
     Ok(Auth::GithubApp(Arc::new(github_app::GithubApp::new(settings))))
@@ -206,6 +207,9 @@ fn no_known_hosts() -> Failure {
 fn usage_of(error: &auth::Error) -> Failure {
     let failure = Failure::usage(error.to_string());
     match error {
+        auth::Error::PlainHttpApi { .. } => failure.hint(
+            "use https:// in --github-api-url, or accept the risk with --allow-insecure-http",
+        ),
         auth::Error::PlainHttp { .. } => failure.hint("use https://, or add --allow-insecure-http"),
         auth::Error::Missing { .. } => {
             failure.hint("add --ssh-key-file FILE --known-hosts-file FILE")

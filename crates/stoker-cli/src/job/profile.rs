@@ -26,9 +26,18 @@ pub(super) fn choose(
 ) -> Result<Chosen, Failure> {
     let wanted = repository.profile.as_deref();
     let mut chosen = match &documents.subject {
-        None => return of_flags(target),
-        Some(Subject::GatewaySync(sync)) => {
-            of_file(&sync.spec.sync.clone().unwrap_or_default(), wanted)?
+        None => {
+            let hint = "add --map services/site/projects:projects, or -f gatewaysync.yaml";
+            return of_flags(target, hint);
+        }
+        Some(Subject::GatewaySync(object)) => {
+            let mut sync = object.spec.sync.clone().unwrap_or_default();
+            if sync.profiles.is_empty() && !target.map.is_empty() {
+                let mappings = mappings(&target.map)?;
+                let profile = gatewaysync::Profile { mappings, ..gatewaysync::Profile::default() };
+                sync.profiles.insert("default".to_owned(), profile);
+            }
+            of_file(&sync, wanted)?
         }
         Some(Subject::SyncProfile(object)) => {
             let existing = object.metadata.name.clone().unwrap_or_default();
@@ -49,10 +58,9 @@ pub(super) fn choose(
     Ok(chosen)
 }
 
-/// The profile that `--map`, `--exclude` and `--var` describe.
-pub(super) fn of_flags(target: &TargetArguments) -> Result<Chosen, Failure> {
+/// The profile that `--map`, `--exclude` and `--var` describe; the hint is for who gave none.
+pub(super) fn of_flags(target: &TargetArguments, hint: &str) -> Result<Chosen, Failure> {
     if target.map.is_empty() {
-        let hint = "add --map services/site/projects:projects, or -f gatewaysync.yaml";
         return Err(Failure::usage("nothing to sync").hint(hint));
     }
     let overrides = Overrides {
@@ -83,7 +91,12 @@ fn of_file(sync: &Sync, wanted: Option<&str>) -> Result<Chosen, Failure> {
 }
 
 fn unknown(error: &Unknown) -> Failure {
-    Failure::usage(error.to_string()).hint("choose one with --profile NAME")
+    let failure = Failure::usage(error.to_string());
+    match error {
+        Unknown::Nothing => failure
+            .hint("add spec.sync.profiles to the file, or --map services/site/projects:projects"),
+        _ => failure.hint("choose one with --profile NAME"),
+    }
 }
 
 /// A source that `--map` names must be there.

@@ -76,7 +76,8 @@ impl Target {
         if gateway.gateway.is_some() && gateway.api_key_file.is_none() {
             return Err(access::no_api_key());
         }
-        let mut target = Self::new(profile::of_flags(arguments)?, arguments);
+        let hint = "say what goes where: --map services/site/projects:projects";
+        let mut target = Self::new(profile::of_flags(arguments, hint)?, arguments);
         target.gateway = gateway_options(gateway, gateway.api_key_file.clone())?;
         target.listing = format!("ls {}", shown(directory));
         target.check(arguments)?;
@@ -111,7 +112,34 @@ impl Target {
         let map = error.mapping().and_then(|position| arguments.map.get(position));
         let flag = map.map(|map| format!("--map {}:{}: ", map.source, map.destination));
         let message = format!("{}{}", flag.unwrap_or_default(), Chain(&error));
-        Err(Failure::usage(message).hint(MEND_THE_PROFILE))
+        let is_template = matches!(error, stoker_sync::profile::Error::Template { .. });
+        let lack = is_template.then(|| self.lack()).flatten();
+        Err(Failure::usage(message).hint(lack.unwrap_or(MEND_THE_PROFILE.to_owned())))
+    }
+
+    /// The flag or field for the first thing that paths and patches speak of and nobody gave.
+    fn lack(&self) -> Option<String> {
+        let texts = self.profile.mappings.iter().flat_map(|mapping| {
+            let set = mapping.patches.iter().flat_map(|patch| patch.set.values());
+            [&mapping.source, &mapping.destination].into_iter().chain(set)
+        });
+        let Context { gateway_name, cr_name, vars, .. } = &self.values;
+        texts.filter(|text| text.contains("{{")).find_map(|text| {
+            let named = text.split(".Vars.").skip(1).map(|rest| {
+                rest.split(|char: char| !(char.is_ascii_alphanumeric() || char == '_')).next()
+            });
+            let variable = named.flatten().find(|name| !vars.contains_key(*name));
+            match variable {
+                Some(name) => Some(format!("give it a value: --var {name}=VALUE")),
+                None if text.contains(".GatewayName") && gateway_name.is_none() => {
+                    Some("give it: --gateway-name NAME".to_owned())
+                }
+                None if text.contains(".CRName") && cr_name.is_none() => {
+                    Some("that is metadata.name of the file, which has none: add it".to_owned())
+                }
+                None => None,
+            }
+        })
     }
 }
 

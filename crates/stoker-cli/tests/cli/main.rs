@@ -19,6 +19,7 @@ mod place;
 mod recovery;
 mod refusal;
 mod release;
+mod remedy;
 mod terminal;
 mod told;
 mod trace;

@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use stoker_api::word::{HttpUrl, Secret};
+use stoker_api::word::{HttpUrl, SafeUrl, Secret};
 
-use crate::access::is_loopback;
+use crate::access::{PlainHttp, is_loopback};
 
 pub use exchange::Error;
 
@@ -38,6 +38,8 @@ pub struct Settings {
     pub ca_file: Option<PathBuf>,
     /// The proxy to use.
     pub proxy: Option<HttpUrl>,
+    /// Whether the letter may travel unencrypted.
+    pub plain_http: PlainHttp,
     /// How long one exchange may take.
     pub timeout: Duration,
 }
@@ -78,11 +80,22 @@ impl GithubApp {
 
     /// Returns a new token from GitHub, whatever is at hand. Blocks.
     pub fn exchange(&self) -> Result<Token, Error> {
-        let plain = self.settings.api.as_str().starts_with("http://");
-        if plain && !is_loopback(host_of(&self.settings.api)) {
+        if self.is_exposed() {
             return Err(Error::PlainHttp);
         }
         exchange::exchange(&self.settings)
+    }
+
+    /// Returns whether the letter would travel for all to see, though nobody allowed it.
+    pub(crate) fn is_exposed(&self) -> bool {
+        let Settings { api, plain_http, .. } = &self.settings;
+        let is_plain = api.as_str().starts_with("http://") && !is_loopback(host_of(api));
+        is_plain && *plain_http == PlainHttp::Refused
+    }
+
+    /// Returns the API and the file with the key, for messages.
+    pub(crate) fn named(&self) -> (SafeUrl, PathBuf) {
+        (SafeUrl::from(&self.settings.api), self.settings.key_file.clone())
     }
 
     /// Forgets the token at hand, because the server refused it.

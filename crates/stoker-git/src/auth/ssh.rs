@@ -63,6 +63,9 @@ pub(super) fn grant(access: &Access, key: &Path, known_hosts: &Path) -> Result<G
         let fault = "does not begin with \"-----BEGIN\", so it is no private key";
         return Err(Error::Malformed { what: "SSH key", path: key.into(), fault });
     }
+    if is_encrypted(secret.reveal()) {
+        return Err(Error::Encrypted { path: key.into() });
+    }
     let hosts = read("known hosts file", known_hosts)?;
     if !hosts.reveal().split(|byte| *byte == b'\n').any(names_a_host) {
         return Err(Error::Empty { what: "known hosts file", path: known_hosts.into() });
@@ -86,6 +89,19 @@ pub(super) fn grant(access: &Access, key: &Path, known_hosts: &Path) -> Result<G
         held.push(passwd);
     }
     Ok(Granted { environment, _held: held })
+}
+
+/// Whether a private key wants a passphrase. OpenSSH's own form says so right at the beginning, in
+/// base64: its name, the length of the cipher's name, and that name.
+fn is_encrypted(key: &[u8]) -> bool {
+    const OPENSSH: &[u8] = b"b3BlbnNzaC1rZXktdjEA";
+    const OPENSSH_WITHOUT_CIPHER: &[u8] = b"b3BlbnNzaC1rZXktdjEAAAAABG5vbmU";
+    let mut lines = key.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let first = lines.next().unwrap_or_default();
+    let second = lines.next().unwrap_or_default();
+    first.starts_with(b"-----BEGIN ENCRYPTED")
+        || second == b"Proc-Type: 4,ENCRYPTED"
+        || second.starts_with(OPENSSH) && !second.starts_with(OPENSSH_WITHOUT_CIPHER)
 }
 
 fn names_a_host(line: &[u8]) -> bool {
@@ -113,6 +129,23 @@ mod tests {
         assert!(arguments.contains(&"StrictHostKeyChecking=yes".into()));
         assert!(arguments.contains(&"UserKnownHostsFile=/STOKER_SSH_KNOWN_HOSTS".into()));
         assert_eq!(arguments[arguments.len() - 4..], given.map(OsString::from));
+    }
+
+    #[test]
+    fn a_key_with_a_passphrase_is_known_by_its_beginning() {
+        let directory = tempfile::tempdir().unwrap();
+        for (form, kind) in [("RFC4716", "ed25519"), ("PEM", "rsa"), ("PKCS8", "rsa")] {
+            for (passphrase, wanted) in [("", false), ("secret", true)] {
+                let file = directory.path().join(format!("{form}-{wanted}"));
+                let made = std::process::Command::new("ssh-keygen")
+                    .args(["-q", "-t", kind, "-m", form, "-N", passphrase, "-f"])
+                    .arg(&file)
+                    .status();
+                assert!(made.unwrap().success());
+                let key = std::fs::read(&file).unwrap();
+                assert_eq!(is_encrypted(&key), wanted, "{form} {passphrase:?}");
+            }
+        }
     }
 
     #[test]

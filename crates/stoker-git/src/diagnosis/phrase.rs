@@ -1,5 +1,7 @@
 //! The phrases by which git, its helpers, curl and ssh are understood.
 
+use super::Flaw;
+
 /// Phrases of git, its helpers, curl and ssh; the first that occurs decides.
 pub(super) const PHRASES: &[(&str, Class)] = &[
     ("detected dubious ownership", Class::DubiousOwnership),
@@ -21,12 +23,18 @@ pub(super) const PHRASES: &[(&str, Class)] = &[
     ("unexpected tls packet", Class::NoTls),
     ("wrong version number", Class::NoTls),
     ("packet length too long", Class::NoTls),
-    ("ssl certificate problem", Class::Tls),
-    ("server certificate verification failed", Class::Tls),
-    ("certificate", Class::Tls),
-    ("ssl_error", Class::Tls),
-    ("gnutls", Class::Tls),
-    ("tls", Class::Tls),
+    ("certificate has expired", Class::Tls(Flaw::OutOfDate)),
+    ("certificate is not yet valid", Class::Tls(Flaw::OutOfDate)),
+    ("certificate is expired", Class::Tls(Flaw::OutOfDate)),
+    ("no alternative certificate subject name", Class::Tls(Flaw::OtherHost)),
+    ("does not match target host", Class::Tls(Flaw::OtherHost)),
+    ("does not match hostname", Class::Tls(Flaw::OtherHost)),
+    ("ssl certificate problem", Class::Tls(Flaw::Untrusted)),
+    ("server certificate verification failed", Class::Tls(Flaw::Untrusted)),
+    ("certificate", Class::Tls(Flaw::Untrusted)),
+    ("ssl_error", Class::Tls(Flaw::Untrusted)),
+    ("gnutls", Class::Tls(Flaw::Untrusted)),
+    ("tls", Class::Tls(Flaw::Untrusted)),
     ("could not resolve host", Class::Unreachable("the host name is unknown")),
     ("name or service not known", Class::Unreachable("the host name is unknown")),
     ("temporary failure in name resolution", Class::Unreachable("the host name is unknown")),
@@ -83,7 +91,7 @@ pub(super) const PHRASES: &[(&str, Class)] = &[
 pub(super) enum Class {
     Authentication,
     HostKey,
-    Tls,
+    Tls(Flaw),
     NoTls,
     NotFound,
     Unreachable(&'static str),

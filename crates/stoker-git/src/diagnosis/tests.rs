@@ -92,7 +92,7 @@ fn plain_text_behind_https_is_not_a_certificate() {
 #[test]
 fn tls_has_its_own_words() {
     let said = "fatal: unable to access 'https://h/': server certificate verification failed. CAfile: none CRLfile: none";
-    let Fault::Tls { detail } = fault(said) else { panic!() };
+    let Fault::Tls { detail, flaw: Flaw::Untrusted } = fault(said) else { panic!() };
     assert!(detail.contains("certificate verification failed"), "{detail}");
 }
 

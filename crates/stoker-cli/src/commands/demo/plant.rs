@@ -81,7 +81,7 @@ impl Plant {
     /// Builds it.
     pub(super) fn build() -> Result<Self, Failure> {
         let directory =
-            tempfile::Builder::new().prefix("stoker-demo-").tempdir().map_err(failed)?;
+            tempfile::Builder::new().prefix("stoker-demo-").tempdir().map_err(no_place)?;
         let mut plant = Self { directory, gateways: Vec::new() };
         plant.git(&["init", "--quiet", "--initial-branch=main", "repo"])?;
         for (path, content) in FILES {
@@ -138,6 +138,16 @@ impl Plant {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
+fn no_place(error: std::io::Error) -> Failure {
+    let failure = Failure::world("DemoFailed", &error);
+    let message = format!("failed to make a temporary directory: {}", failure.message);
+    Failure { message, ..failure }.hint("name one that can be written to: TMPDIR=/tmp stoker demo")
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
 fn failed(error: std::io::Error) -> Failure {
-    Failure::world("DemoFailed", &error)
+    let failure = Failure::world("DemoFailed", &error);
+    let message = format!("failed to set up the demo: {}", failure.message);
+    let hint = "see what is free: df -h \"${TMPDIR:-/tmp}\"; then run it again";
+    Failure { message, ..failure }.hint(hint)
 }

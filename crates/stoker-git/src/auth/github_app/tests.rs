@@ -100,6 +100,7 @@ fn app(api: &Api, directory: &tempfile::TempDir) -> GithubApp {
         repository: Some("plant".into()),
         ca_file: None,
         proxy: None,
+        plain_http: PlainHttp::Refused,
         timeout: Duration::from_secs(5),
     })
 }
