@@ -40,8 +40,8 @@ pub(crate) struct RepositoryArguments {
     /// Id of the App's installation
     #[arg(long, value_name = "ID", requires = "github_app_id")]
     pub(crate) github_installation_id: Option<i64>,
-    /// File with the App's private key, as PEM
-    #[arg(long, value_name = "FILE", requires = "github_app_id")]
+    /// File with the App's private key, as PEM; the App's ids come by flags, or from the file
+    #[arg(long, value_name = "FILE")]
     pub(crate) github_key_file: Option<PathBuf>,
     /// Base URL of the GitHub API, for GitHub Enterprise
     #[arg(long, value_name = "URL", requires = "github_app_id")]

@@ -83,6 +83,11 @@ fn authentication(
         return Ok(auth);
     }
     let method = git.and_then(|git| git.auth.as_ref()).and_then(GitAuth::method);
+    let is_app = matches!(method, Some(AuthMethod::GithubApp { .. }));
+    if arguments.github_key_file.is_some() && !is_app {
+        return Err(Failure::usage("--github-key-file is the key of no App that is named")
+            .hint("add --github-app-id ID --github-installation-id ID"));
+    }
     match method {
         None => Ok(Auth::None),
         Some(AuthMethod::Token { token, username }) => {

@@ -36,7 +36,7 @@ impl Stdout {
             return;
         }
         tell(&format!("error: failed to write to standard output: {error}"));
-        tell("hint: the run itself has ended as it would; make room, or print elsewhere");
+        tell("hint: make room there, or print elsewhere; what was to be done is done all the same");
     }
 
     /// Whether something that was printed is lost.

@@ -246,16 +246,20 @@ fn a_private_authority_is_trusted_by_file_and_nothing_else_is() {
     let server = HttpServer::start_tls(&ours.issue(Flaw::None).unwrap()).unwrap();
     let url = server.mount("plant", &repo);
     let file = |authority: &Authority| authority.file().to_str().unwrap().to_owned();
-    let refused = |more: &[&str]| {
+    let refused = |more: &[&str], remedy: &str| {
         let run = world.sync(&url, more).exits(1);
-        assert!(run.stderr.contains(&url) && run.stderr.contains("--ca-file"), "{run:?}");
+        assert!(run.stderr.contains(&url) && run.stderr.contains(remedy), "{run:?}");
         assert_eq!(world.live(), stoker_testkit::tree::Tree::default());
     };
-    refused(&[]);
-    refused(&["--ca-file", &file(&other)]);
-    for flaw in [Flaw::Expired, Flaw::WrongHost, Flaw::SelfSigned] {
+    refused(&[], "--ca-file");
+    refused(&["--ca-file", &file(&other)], "--ca-file");
+    for (flaw, remedy) in [
+        (Flaw::Expired, "certificate"),
+        (Flaw::WrongHost, "use the host name"),
+        (Flaw::SelfSigned, "--ca-file"),
+    ] {
         server.present(&ours.issue(flaw).unwrap()).unwrap();
-        refused(&["--ca-file", &file(&ours)]);
+        refused(&["--ca-file", &file(&ours)], remedy);
     }
     server.present(&ours.issue(Flaw::None).unwrap()).unwrap();
     world.sync(&url, &["--ca-file", &file(&ours)]).exits(0);

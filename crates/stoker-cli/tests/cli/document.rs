@@ -301,3 +301,22 @@ fn a_file_that_is_wrong_says_what_and_where_to_mend_it() {
         assert!(hinted.contains(hint) && !hinted.contains("--help"), "{run:?}");
     }
 }
+
+#[test]
+fn the_key_of_an_app_in_the_file_may_come_by_flag() {
+    let world = World::new();
+    let auth = "    auth: {githubApp: {appId: 1, installationId: 2, privateKeySecretRef: {name: app}, apiBaseURL: 'http://api.invalid'}}\n";
+    let yaml = gateway_sync("https://nowhere.invalid/a.git", PROJECTS) + auth;
+    let refused = run(&world, &yaml, &[]).exits(2);
+    assert!(refused.stderr.contains("hint: add --github-key-file FILE"), "{refused:?}");
+    let key = world.file("key.pem", "-----BEGIN");
+    let by_flag = ["--github-key-file", key.to_str().unwrap()];
+    // The API's URL is judged by the command line's rule, too.
+    let refused = run(&world, &yaml, &by_flag).exits(2);
+    assert!(refused.stderr.contains("http://api.invalid"), "{refused:?}");
+    let allowed = run(&world, &yaml, &[&by_flag[..], &["--allow-insecure-http"]].concat()).exits(1);
+    assert!(allowed.stderr.contains("key.pem"), "{allowed:?}");
+    let plain = gateway_sync("https://nowhere.invalid/a.git", PROJECTS);
+    let refused = run(&world, &plain, &by_flag).exits(2);
+    assert!(refused.stderr.contains("--github-app-id"), "{refused:?}");
+}
