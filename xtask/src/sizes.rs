@@ -118,12 +118,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_in_a_file_do_not_count() {
-        let text = format!("{}#[cfg(test)]\n{}", "x\n".repeat(300), "y\n".repeat(900));
-        assert_eq!(judge("a.rs", &text), []);
-    }
-
-    #[test]
     fn a_long_file_needs_a_reason() {
         let long = "x\n".repeat(301);
         assert!(!judge("a.rs", &long)[0].explained);
