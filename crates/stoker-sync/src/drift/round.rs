@@ -16,7 +16,7 @@ const WORTH_A_THREAD: u64 = 4_000;
 const PARTS: usize = 32;
 /// How long something else is awaited before a look begins beside it: an answer that comes sooner may
 /// say that nobody needs the look.
-const HEAD_START: Duration = Duration::from_millis(50);
+const HEAD_START: Duration = Duration::from_millis(25);
 
 /// A look at everything, begun or to begin.
 pub(crate) struct Round<'a> {
