@@ -81,8 +81,11 @@ impl<'a> Survey<'a> {
     fn explain(&self, directory: &RelPath, error: DiskError) -> Result<Site, DiskError> {
         let mut way = RelPath::root();
         for component in directory.components() {
-            // What vanishes while we look is missing.
-            let Ok(parent) = self.root.open(&way) else { return Ok(Site::Missing { from: way }) };
+            let parent = match self.root.open(&way) {
+                // What vanishes while we look is missing.
+                Err(error) if error.is_absence() => return Ok(Site::Missing { from: way }),
+                parent => parent?,
+            };
             way.push(component);
             match parent.look(component)? {
                 None => return Ok(Site::Missing { from: way }),

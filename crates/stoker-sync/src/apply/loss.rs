@@ -88,3 +88,20 @@ fn a_journal_that_can_not_be_read_takes_no_debt_along() {
     assert_eq!(scratch.engine().view().owed(), both);
     assert_eq!(scratch.read("data/projects/a"), "new");
 }
+
+// A6: a directory of which only a part arrived is not known to be there.
+#[test]
+fn a_directory_that_arrived_in_part_is_brought_by_the_next_run() {
+    let (old, new) = commits();
+    let scratch = prepared(Some(&old));
+    let hindered = apply_by(&scratch, &new, |written| {
+        scratch.write("data/projects/fresh/deep", "in the way");
+        written.apply(&mut OpenGate)
+    });
+    let Err(Error::Incomplete { failed, .. }) = hindered else { panic!("{hindered:?}") };
+    let named = failed.iter().map(|error| error.path().to_string()).collect::<Vec<_>>();
+    assert!(named.contains(&"projects/fresh".to_owned()), "{named:?}");
+    scratch.remove("data/projects/fresh/deep");
+    sync(&scratch, &new, &wanted(&new)).unwrap();
+    assert_eq!(scratch.snapshot("data"), expected(&new));
+}

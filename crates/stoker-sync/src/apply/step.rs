@@ -69,8 +69,10 @@ impl<'a> Stepper<'a> {
     pub(super) fn take(&mut self, group: &Group) {
         for (at, step) in group.iter().enumerate() {
             if let Err(error) = self.step(step) {
-                let undone = group[at + 1..].iter().map(|step| error.of_other(step.path()));
-                let undone: Vec<DiskError> = undone.collect();
+                // The step itself is among them: what failed may be only a part of it.
+                let undone = group[at..].iter().map(|step| error.of_other(step.path()));
+                let undone: Vec<DiskError> =
+                    undone.filter(|other| other.path() != error.path()).collect();
                 self.failed.push(error);
                 self.failed.extend(undone);
                 return;
