@@ -18,8 +18,7 @@ fn told(run: &Run, words: &[&str]) {
 fn what_is_beyond_a_limit_is_exit_2_and_names_it() {
     let world = World::new();
     let watch = |more: &[&str]| {
-        let mut words = world.sync_words(NOWHERE, more);
-        words[0] = "watch".into();
+        let words = world.words("watch", NOWHERE, more);
         world.stoker(words).exits(2)
     };
     told(&watch(&["--interval", "4s"]), &["--interval", "shortest interval is 5 s"]);
@@ -79,7 +78,7 @@ fn the_files_own_pace_counts_unless_a_flag_says_another() {
 #[test]
 fn a_variable_that_is_empty_counts_as_unset() {
     let (world, repo) = (World::new(), plant());
-    let mut command = world.command(STOKER, world.sync_words(&repo.url(), &[]));
+    let mut command = world.command(STOKER, world.words("sync", &repo.url(), &[]));
     for name in ["API_KEY_FILE", "GIT_TOKEN_FILE", "GIT_SSH_KEY_FILE", "GIT_KNOWN_HOSTS_FILE"] {
         command.env(name, "");
     }
@@ -88,7 +87,8 @@ fn a_variable_that_is_empty_counts_as_unset() {
     let mut command = world.command(STOKER, ["sync", "--repo", NOWHERE, "--map", "a:b"]);
     command.env("DATA_PATH", "");
     told(&Run::ended(command).exits(2), &["--data"]);
-    let mut command = world.command(STOKER, world.sync_words(NOWHERE, &["--ssh-key-file", "key"]));
+    let mut command =
+        world.command(STOKER, world.words("sync", NOWHERE, &["--ssh-key-file", "key"]));
     command.env("GIT_TOKEN_FILE", "token");
     told(&Run::ended(command).exits(2), &["GIT_TOKEN_FILE and --ssh-key-file exclude each other"]);
 }

@@ -18,6 +18,7 @@ use stoker_testkit::git::ssh::{Kind, SshServer};
 use stoker_testkit::git::tls::{Authority, Flaw};
 use stoker_testkit::process::{self, Guarded};
 
+use crate::document::{PROJECTS, gateway_sync};
 use crate::leak::{Canary, Safe, Watch};
 use crate::world::{World, plant, plant_files};
 
@@ -65,9 +66,10 @@ fn a_token_in_a_document_is_seen_nowhere() {
     let token = "canary-in-yaml-51c0ffee";
     server.require(Auth::Basic("x-access-token".into(), token.into()));
     let canary = Arc::new(Canary::new([token]));
-    let yaml = format!(
-        "apiVersion: stoker.io/v1alpha1\nkind: GatewaySync\nmetadata: {{name: plant}}\nspec:\n  git:\n    repo: {url}\n    ref: main\n    allowInsecureHTTP: true\n    auth: {{token: {{secretRef: {{name: git}}}}}}\n  gateway: {{api: {{secretName: key}}}}\n  sync: {{profiles: {{a: {{mappings: [{{source: projects, destination: projects}}]}}}}}}\n---\napiVersion: v1\nkind: Secret\nmetadata: {{name: git}}\nstringData: {{token: {token}}}\n"
-    );
+    let auth = "    allowInsecureHTTP: true\n    auth: {token: {secretRef: {name: git}}}\n";
+    let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: git}\n";
+    let yaml = gateway_sync(&url, PROJECTS) + auth + secret;
+    let yaml = format!("{yaml}stringData: {{token: {token}}}\n");
     // Each a mistake next to a secret, or with one in it.
     let mistakes = [
         format!("{yaml}  oops: [\n"),
@@ -276,7 +278,7 @@ fn a_redirect_to_another_host_gets_no_token() {
     stranger.require(Auth::Basic("x-access-token".into(), "elsewhere".into()));
     server.redirect("plant", 302, &stranger.url_at("localhost", "plant"));
     let token = safe.put("token", "canary-of-the-first-host");
-    let words: Vec<OsString> = world.sync_words(&url, &["--token-file", &token]);
+    let words: Vec<OsString> = world.words("sync", &url, &["--token-file", &token]);
     let run = world.stoker(words).exits(1);
     Canary::new(["canary-of-the-first-host"]).is_absent_from(&run);
     let sent = stranger.requests().iter().any(|request| request.header("authorization").is_some());

@@ -206,7 +206,7 @@ fn a_run_killed_while_the_server_is_silent_takes_git_along_and_does_not_hold_up_
     // A shell as the first process of the fence, so that the kernel does not clean up for us.
     let mut words: Vec<OsString> = vec!["-c".into(), "\"$@\" & wait; sleep 60".into(), "sh".into()];
     words.push(STOKER.into());
-    words.extend(world.sync_words(&server.url(), &["--ref", "new"]));
+    words.extend(world.words("sync", &server.url(), &["--ref", "new"]));
     let _shell = spawn(world.command("sh", words));
     let ours = |program: &str| processes(&world, program);
     eventually("git talks to the server", || !ours("git").is_empty() && server.faults() > 0);

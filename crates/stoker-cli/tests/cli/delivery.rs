@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use stoker_testkit::process::Guarded;
 
-use crate::front::has_every_key;
+use crate::format::has_every_key;
 use crate::world::{Run, STOKER, World, plant};
 
 /// Runs a command whose standard output takes nothing.
@@ -49,11 +49,10 @@ fn the_wish_for_a_format_is_read_wherever_it_stands() {
 fn a_result_that_can_not_be_written_is_a_failure() {
     let (world, repo) = (World::new(), plant());
     let plan = |more: &[&str]| {
-        let mut words = world.sync_words(&repo.url(), more);
-        words[0] = "plan".into();
+        let words = world.words("plan", &repo.url(), more);
         world.command(STOKER, words)
     };
-    let sync = |more: &[&str]| world.command(STOKER, world.sync_words(&repo.url(), more));
+    let sync = |more: &[&str]| world.command(STOKER, world.words("sync", &repo.url(), more));
     for command in [
         plan(&["--exit-code"]),
         plan(&["--exit-code", "-o", "yaml"]),
@@ -74,7 +73,7 @@ fn a_result_that_can_not_be_written_is_a_failure() {
 #[test]
 fn a_reader_that_went_away_is_forgiven() {
     let (world, repo) = (World::new(), plant());
-    let mut command = world.command(STOKER, world.sync_words(&repo.url(), &["-o", "json"]));
+    let mut command = world.command(STOKER, world.words("sync", &repo.url(), &["-o", "json"]));
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped());

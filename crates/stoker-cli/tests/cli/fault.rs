@@ -1,16 +1,14 @@
-//! Disks that fail, fill up or can't be written, and signals: exit 1 with the reason, old or new, and
-//! the next run completes it (promises A4, A5, A6, A16).
+//! Calls that fail, and signals: exit 1 with the reason, old or new, and the next run completes it
+//! (promises A4, A5, A6, A7, A16).
 
 use std::ffi::OsString;
 use std::time::Instant;
 
 use rustix::process::Signal;
-use stoker_testkit::git::{Edit, Repo, Tree};
-use stoker_testkit::{skip, tree};
 
 use crate::trace::{Point, can_trace, each, learn, sample, strike};
 use crate::update::{Update, nothing_is_left};
-use crate::world::{ENDED, Run, STOKER, World, eventually, plant, plant_files, spawn};
+use crate::world::{ENDED, Run, STOKER, World, eventually, spawn};
 
 /// Which calls fail how, as a full or broken disk makes them.
 const FAULTS: [(&str, &str); 10] = [
@@ -105,144 +103,6 @@ fn a_failed_sync_of_the_volume_is_never_called_synced() {
         update.is_old_or_new(&world, &format!("EIO at {point:?}"));
         update.sync(&world, target);
     }
-}
-
-pub(crate) fn is_root() -> bool {
-    let is_root = rustix::process::getuid().is_root();
-    if !is_root {
-        skip::record("mounting needs root");
-    }
-    is_root
-}
-
-/// A shell in a mount namespace of its own. `sync REF NAME` runs a sync, notes exit code and output,
-/// and copies the data directory out, because the mount is gone with the shell. `RUN` may name a program
-/// that runs the sync.
-pub(crate) fn with_mount(world: &World, mount: &str, repo: &Repo, scenario: &str) -> Run {
-    let data = world.data();
-    let url = repo.url();
-    let script = format!(
-        "set -e\n\
-         sync() {{\n\
-           set +e\n\
-           $RUN {STOKER} sync --repo {url} --ref $1 --map projects:projects --data {data} \
-             >{root}/$2.out 2>{root}/$2.err\n\
-           echo $? > {root}/$2.code\n\
-           set -e\n\
-           cp -a {data} {root}/$2.data\n\
-         }}\n\
-         {mount}\n{scenario}\n",
-        data = data.display(),
-        root = world.root().display()
-    );
-    // The fence of the test kit has made the namespace; nothing that is mounted in it gets out.
-    Run::ended(world.command("sh", ["-c", &script]))
-}
-
-/// What `sync REF NAME` noted.
-pub(crate) fn noted(world: &World, name: &str) -> (i32, String, tree::Tree) {
-    let read = |end: &str| std::fs::read_to_string(world.path(&format!("{name}.{end}"))).unwrap();
-    let data = tree::Tree::read(&world.path(&format!("{name}.data"))).unwrap();
-    for (path, _) in data.iter() {
-        let text = String::from_utf8_lossy(path);
-        assert!(!text.starts_with(".sync-staging"), "after {name}: {text} is left");
-        assert!(!text.contains(".stoker-"), "after {name}: {text} is left");
-    }
-    let live = data.without(".stoker").without("lost+found");
-    (read("code").trim().parse().unwrap(), read("err"), live)
-}
-
-/// A plant that fits onto a small disk, a branch that does not, and one that does again.
-fn growing() -> Repo {
-    let repo = plant();
-    let first = repo.tip("main").unwrap();
-    for branch in ["big", "after", "many"] {
-        repo.set_branch(branch, &first).unwrap();
-    }
-    let big = (0..40).fold(Tree::new(), |tree, number| {
-        tree.noise(format!("projects/big/{number}.bin"), number, 1 << 20)
-    });
-    repo.commit_to("big", Edit::put(big)).unwrap();
-    repo.commit_to("after", Edit::put(Tree::new().file("projects/oven/new.json", "{}"))).unwrap();
-    let many = (0..400).fold(Tree::new(), |tree, number| {
-        tree.file(format!("projects/many/{number}/view.json"), "{}")
-    });
-    repo.commit_to("many", Edit::put(many)).unwrap();
-    repo
-}
-
-fn full_disk(mount: &str) {
-    let (world, repo) = (World::new(), growing());
-    let run = with_mount(&world, mount, &repo, "sync main first; sync big full; sync main again");
-    assert_eq!(run.code, 0, "{run:#?}");
-    assert_eq!(noted(&world, "first").0, 0);
-    let (code, errors, live) = noted(&world, "full");
-    assert_eq!(code, 1, "{errors}");
-    assert!(errors.contains("error: ") && errors.contains("hint: make room"), "{errors}");
-    assert_eq!(live, plant_files(), "nothing of the new commit is there");
-    let (code, errors, live) = noted(&world, "again");
-    assert_eq!((code, live), (0, plant_files()), "{errors}");
-}
-
-// A4
-#[test]
-fn a_disk_of_16_mib_that_is_too_small_stays_at_the_old_commit() {
-    if is_root() {
-        full_disk("mount -t tmpfs -o size=16m tmpfs \"$PWD/data\"");
-    }
-}
-
-// A4: a real file system, with blocks and a journal of its own.
-#[test]
-fn an_ext4_of_16_mib_that_is_too_small_stays_at_the_old_commit() {
-    if !is_root() {
-        return;
-    }
-    let image = "truncate -s 16M disk.img && mkfs.ext4 -q -m 0 disk.img && mount -o loop disk.img";
-    let world = World::new();
-    let try_it = format!("{image} data && umount data");
-    let works = Run::ended(world.command("sh", ["-c", &try_it]));
-    if works.code != 0 {
-        skip::record("no loop device or no mkfs.ext4");
-        return;
-    }
-    full_disk(&format!("{image} \"$PWD/data\""));
-}
-
-// A4: bytes are left, but not one more file.
-#[test]
-fn a_disk_without_a_free_inode_stays_at_the_old_commit_and_says_so() {
-    if !is_root() {
-        return;
-    }
-    let (world, repo) = (World::new(), growing());
-    let mount = "mount -t tmpfs -o size=64m,nr_inodes=120 tmpfs \"$PWD/data\"";
-    let run = with_mount(&world, mount, &repo, "sync main first; sync many full; sync after again");
-    assert_eq!(run.code, 0, "{run:#?}");
-    let (code, errors, live) = noted(&world, "full");
-    assert_eq!((code, live), (1, plant_files()), "{errors}");
-    assert!(errors.contains("No space left on device"), "{errors}");
-    let (code, errors, live) = noted(&world, "again");
-    assert_eq!((code, live), (0, plant_files().file("projects/oven/new.json", "{}")), "{errors}");
-}
-
-// A6
-#[test]
-fn a_read_only_volume_is_named_and_stays_as_it_is() {
-    if !is_root() {
-        return;
-    }
-    let (world, repo) = (World::new(), growing());
-    let scenario = "sync main first; mount -o remount,ro,bind data; sync after refused; \
-                    mount -o remount,rw,bind data; sync after again";
-    let run = with_mount(&world, "mount --bind data data", &repo, scenario);
-    assert_eq!(run.code, 0, "{run:#?}");
-    let (code, errors, live) = noted(&world, "refused");
-    assert_eq!((code, live), (1, plant_files()), "{errors}");
-    assert!(errors.contains("Read-only file system"), "{errors}");
-    assert!(errors.contains("hint: "), "{errors}");
-    let (code, errors, live) = noted(&world, "again");
-    assert_eq!((code, live), (0, plant_files().file("projects/oven/new.json", "{}")), "{errors}");
 }
 
 // A16

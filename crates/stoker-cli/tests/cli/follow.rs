@@ -71,8 +71,7 @@ fn post_as(address: &str, path: &str, headers: &str) -> String {
 #[test]
 fn watch_syncs_at_once_on_request_and_ends_with_143() {
     let (world, repo) = (World::new(), plant());
-    let mut words = world.sync_words(&repo.url(), &["--interval", "1h", "--listen", "127.0.0.1:0"]);
-    words[0] = "watch".into();
+    let words = world.words("watch", &repo.url(), &["--interval", "1h", "--listen", "127.0.0.1:0"]);
     let mut child = world.start(words);
     let address = listened(&mut child);
     eventually("the first sync", || world.live() == plant_files());
@@ -102,8 +101,7 @@ fn watch_on_an_address_that_is_taken_fails_at_once() {
     let (world, repo) = (World::new(), plant());
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let mut words = world.sync_words(&repo.url(), &["-o", "json", "--listen", &address]);
-    words[0] = "watch".into();
+    let words = world.words("watch", &repo.url(), &["-o", "json", "--listen", &address]);
     let run = world.stoker(words);
     assert_eq!(run.json()["ref"], "main");
     refused(run, 1, "ListenFailed", &[&address]);
@@ -113,8 +111,7 @@ fn watch_on_an_address_that_is_taken_fails_at_once() {
 #[test]
 fn watch_polls_and_survives_an_outage() {
     let (world, repo) = (World::new(), plant());
-    let mut words = world.sync_words(&repo.url(), &["--interval", "5s"]);
-    words[0] = "watch".into();
+    let words = world.words("watch", &repo.url(), &["--interval", "5s"]);
     let mut child = world.start(words);
     let errors = Heard::of(&mut child);
     eventually("the first sync", || world.live() == plant_files());
@@ -131,8 +128,7 @@ fn watch_polls_and_survives_an_outage() {
 #[test]
 fn a_terminal_that_is_closed_ends_a_watcher_unless_nohup_says_otherwise() {
     let (world, repo) = (World::new(), plant());
-    let mut words = world.sync_words(&repo.url(), &["--interval", "1h", "--listen", "127.0.0.1:0"]);
-    words[0] = "watch".into();
+    let words = world.words("watch", &repo.url(), &["--interval", "1h", "--listen", "127.0.0.1:0"]);
     let child = world.start(&words);
     eventually("the first sync", || world.live() == plant_files());
     end(child, Signal::HUP).exits(129);

@@ -31,7 +31,7 @@ impl Crowd {
     fn strike(&self, world: &World, how: &str, number: usize) -> crate::world::Run {
         let inject = format!("inject=openat:{how}:when={number}");
         let options = ["-f", "-o", "/dev/null", "-e", "trace=openat", "-e", &inject];
-        traced(world, &options, world.sync_words(&self.repo.url(), &["-q"]))
+        traced(world, &options, world.words("sync", &self.repo.url(), &["-q"]))
     }
 
     #[track_caller]

@@ -3,35 +3,30 @@
 
 use std::ffi::OsString;
 
-use stoker_testkit::gateway::{Gateway, Half, Options, Relock};
+use stoker_testkit::gateway::{Half, Options, Relock};
 
+use crate::site::Site;
 use crate::trace::{KILLED, Point, Tally, can_trace, each, learn, strike, wide_sample};
 use crate::update::Update;
-use crate::world::World;
 
-/// A world with a gateway that reads its data directory.
+/// A site on the way between two commits.
 pub(crate) struct Line<'a> {
-    pub(crate) world: World,
+    pub(crate) site: Site,
     update: &'a Update,
-    pub(crate) gateway: Gateway,
 }
 
 impl<'a> Line<'a> {
     /// A line at the old commit, which its gateway has loaded.
     pub(crate) fn new(update: &'a Update, relock: Relock) -> Self {
-        let world = World::new();
-        let options = Options { relock, ..Options::over(world.data()).token("sync:right") };
-        let gateway = Gateway::start(options).unwrap();
-        world.file("key", "sync:right\n");
-        let line = Self { world, update, gateway };
+        let site = Site::with(update.url(), |options| Options { relock, ..options });
+        let line = Self { site, update };
         line.completes("old");
         line
     }
 
     pub(crate) fn words(&self, branch: &str, timeout: &str) -> Vec<OsString> {
-        let mut words = self.update.words(&self.world, branch);
-        words.extend(["--gateway".into(), self.gateway.url().into()]);
-        words.extend(["--api-key-file".into(), self.world.path("key").into()]);
+        let mut words = self.update.words(&self.site.world, branch);
+        words.extend(self.site.flags());
         words.extend(["--gateway-timeout".into(), timeout.into()]);
         words
     }
@@ -39,15 +34,15 @@ impl<'a> Line<'a> {
     /// Runs to the end: these files, and a gateway that has scanned exactly them.
     #[track_caller]
     pub(crate) fn completes(&self, branch: &str) {
-        self.world.stoker(self.words(branch, "20s")).exits(0);
+        self.site.world.stoker(self.words(branch, "20s")).exits(0);
         let wanted = if branch == "old" { &self.update.old } else { &self.update.new };
-        assert_eq!(&self.world.live(), wanted, "not exactly {branch}");
-        assert!(!self.gateway.is_locked(Half::Projects), "the lock stays");
+        assert_eq!(&self.site.world.live(), wanted, "not exactly {branch}");
+        assert!(!self.site.gateway.is_locked(Half::Projects), "the lock stays");
     }
 
     /// What the gateway saw when it last scanned.
     fn seen(&self) -> String {
-        let scans = self.gateway.scans();
+        let scans = self.site.gateway.scans();
         let last = scans.iter().rfind(|scan| scan.half == Half::Projects).unwrap();
         last.digest.clone()
     }
@@ -58,24 +53,24 @@ impl<'a> Line<'a> {
 fn a_run_with_a_gateway_killed_at_any_call_owes_the_scan_until_the_next_run() {
     let update = Update::new();
     let line = Line::new(&update, Relock::Extends);
-    if !can_trace(&line.world) {
+    if !can_trace(&line.site.world) {
         return;
     }
     let old = line.seen();
-    let points = learn(&line.world, line.words("new", "20s"), |_| true);
+    let points = learn(&line.site.world, line.words("new", "20s"), |_| true);
     let new = line.seen();
     assert_ne!(old, new, "the gateway has seen both");
     assert!(points.iter().any(|point| point.call == "connect"), "it speaks to the gateway");
     let tally = Tally::default();
     let kill = |line: &Line<'_>, point: &Point, (target, wanted): (&str, &String)| {
-        let run = strike(&line.world, line.words(target, "20s"), point, "signal=KILL");
+        let run = strike(&line.site.world, line.words(target, "20s"), point, "signal=KILL");
         tally.note(run.code, point);
-        update.is_old_or_new(&line.world, &format!("killed at {point:?}"));
+        update.is_old_or_new(&line.site.world, &format!("killed at {point:?}"));
         line.completes(target);
         assert_eq!(&line.seen(), wanted, "{point:?}: {target} was not scanned as a whole");
-        let scans = line.gateway.scans().len();
+        let scans = line.site.gateway.scans().len();
         line.completes(target);
-        assert_eq!(line.gateway.scans().len(), scans, "{point:?}: nothing is owed any more");
+        assert_eq!(line.site.gateway.scans().len(), scans, "{point:?}: nothing is owed any more");
     };
     each(
         &wide_sample(&points, 3),
@@ -90,7 +85,7 @@ fn a_run_with_a_gateway_killed_at_any_call_owes_the_scan_until_the_next_run() {
 
 /// Where a run has the lock in hand: the first rename makes its intent the journal, others follow.
 fn under_lock(line: &Line<'_>) -> (Point, Point) {
-    let points = learn(&line.world, line.words("new", "20s"), |_| true);
+    let points = learn(&line.site.world, line.words("new", "20s"), |_| true);
     let mut renames = points.into_iter().filter(|point| point.call == "renameat");
     (renames.next().unwrap(), renames.nth(50).unwrap())
 }
@@ -100,32 +95,35 @@ fn under_lock(line: &Line<'_>) -> (Point, Point) {
 fn a_lock_that_a_killed_run_left_is_waited_for_and_then_taken() {
     let update = Update::new();
     let line = Line::new(&update, Relock::Conflicts);
-    if !can_trace(&line.world) {
+    if !can_trace(&line.site.world) {
         return;
     }
     let (intent, among) = under_lock(&line);
     line.completes("old");
     let killed_at = |point: &Point| {
-        let run = strike(&line.world, line.words("new", "20s"), point, "signal=KILL");
+        let run = strike(&line.site.world, line.words("new", "20s"), point, "signal=KILL");
         assert_eq!(run.code, KILLED, "{point:?}: {run:#?}");
-        assert!(line.gateway.is_locked(Half::Projects), "{point:?}: it died with the lock in hand");
+        assert!(
+            line.site.gateway.is_locked(Half::Projects),
+            "{point:?}: it died with the lock in hand"
+        );
     };
     // Nothing was renamed: the next run undoes it, and begins anew as soon as it may.
     killed_at(&intent);
-    let run = line.world.stoker(line.words("new", "1s")).exits(1);
+    let run = line.site.world.stoker(line.words("new", "1s")).exits(1);
     assert!(run.stderr.contains("scan lock"), "{run:#?}");
-    assert_eq!(line.world.live(), update.old, "nothing happens without the lock");
+    assert_eq!(line.site.world.live(), update.old, "nothing happens without the lock");
     // As its hold time does when it is over.
-    line.gateway.release_lock(Half::Projects);
+    line.site.gateway.release_lock(Half::Projects);
     line.completes("new");
     line.completes("old");
     // Some of it was renamed: the next run completes it as soon as it may. Until then the lock keeps
     // the gateway from reading what is there.
     killed_at(&among);
-    let run = line.world.stoker(line.words("new", "1s")).exits(1);
+    let run = line.site.world.stoker(line.words("new", "1s")).exits(1);
     assert!(run.stderr.contains("scan lock"), "{run:#?}");
-    line.gateway.release_lock(Half::Projects);
+    line.site.gateway.release_lock(Half::Projects);
     line.completes("new");
-    let files = line.gateway.scans().last().map(|scan| scan.files);
+    let files = line.site.gateway.scans().last().map(|scan| scan.files);
     assert_eq!(files, Some(update.new.iter().count()), "all of it was scanned");
 }

@@ -11,6 +11,7 @@ use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::process::{Guarded, find_program};
 use stoker_testkit::skip;
 
+use crate::document::{PROJECTS, gateway_sync};
 use crate::world::{ENDED, Run, SOON, STOKER, World, plant, plant_files};
 
 /// A uid that no passwd knows.
@@ -27,12 +28,7 @@ fn the_file_may_come_by_standard_input() {
     let (world, repo) = (World::new(), plant());
     let data = world.data();
     let words = ["sync", "-f", "-", "--data", data.to_str().unwrap()];
-    let manifest = format!(
-        "apiVersion: stoker.io/v1alpha1\nkind: GatewaySync\nmetadata: {{name: plant}}\n\
-         spec:\n  git: {{repo: '{}', ref: main}}\n  gateway: {{api: {{secretName: key}}}}\n\
-         \x20 sync: {{profiles: {{site: {{mappings: [{{source: projects, destination: projects}}]}}}}}}\n",
-        repo.url()
-    );
+    let manifest = gateway_sync(&repo.url(), PROJECTS);
     let mut child = talk(world.command(STOKER, words));
     child.take_stdin().unwrap().write_all(manifest.as_bytes()).unwrap();
     Run::of(child.output().unwrap()).exits(0);
@@ -91,7 +87,7 @@ fn a_user_without_a_name_and_a_home_can_sync() {
         let mut words = ["--reuid", &id, "--regid", &id, "--clear-groups", "--", STOKER]
             .map(Into::into)
             .to_vec();
-        words.extend(world.sync_words(&url, more));
+        words.extend(world.words("sync", &url, more));
         let mut command = world.command("setpriv", words);
         command.env_remove("HOME").env_remove("XDG_CACHE_HOME");
         Run::ended(command)
@@ -103,4 +99,49 @@ fn a_user_without_a_name_and_a_home_can_sync() {
     let store = world.path("tmp").join(format!("stoker-{STRANGER}"));
     let mode = fs::metadata(&store).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o700, "nobody else gets at the store");
+}
+
+#[test]
+fn a_missing_data_directory_is_made_on_request_only() {
+    let (world, repo) = (World::new(), plant());
+    fs::remove_dir(world.data()).unwrap();
+    world.sync(&repo.url(), &[]).exits(1);
+    assert!(!world.data().exists());
+    world.sync(&repo.url(), &["--create"]).exits(0);
+    assert_eq!(world.live(), plant_files());
+}
+
+#[test]
+fn a_data_directory_that_is_made_is_open_to_no_writer_whatever_the_umask() {
+    let (world, repo) = (World::new(), plant());
+    for (umask, name) in [("000", "made"), ("077", "shut")] {
+        let deep = world.path(name).join("deep/data");
+        let script =
+            format!("umask {umask}; exec \"$0\" \"$@\" --create --data {}", deep.display());
+        let words = ["sync", "--repo", &repo.url(), "--ref", "main", "--map", "projects:projects"];
+        let all = ["-c", &script, STOKER].into_iter().chain(words);
+        Run::ended(world.command("sh", all)).exits(0);
+        for made in [&deep, &world.path(name).join("deep"), &world.path(name)] {
+            let mode = fs::metadata(made).unwrap().permissions().mode();
+            assert_eq!(mode & 0o7777, 0o755, "{umask}: {}", made.display());
+        }
+    }
+}
+
+// A relative path means the same to us as to the git that we start elsewhere.
+#[test]
+fn a_store_may_be_named_relative_to_the_working_directory() {
+    let (world, repo) = (World::new(), plant());
+    world.sync(&repo.url(), &["--store", "objects"]).exits(0);
+    assert!(world.path("objects").is_dir());
+    assert_eq!(world.live(), plant_files());
+}
+
+#[test]
+fn works_without_a_home() {
+    let (world, repo) = (World::new(), plant());
+    let mut command = world.command(STOKER, world.words("sync", &repo.url(), &[]));
+    command.env_remove("HOME").env_remove("XDG_CACHE_HOME");
+    Run::ended(command).exits(0);
+    assert_eq!(world.live(), plant_files());
 }

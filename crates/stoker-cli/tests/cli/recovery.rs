@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use stoker_testkit::gateway::{Fault, Gateway, Half, Options, State, Ugly};
+use stoker_testkit::gateway::{Fault, Half, State, Ugly};
 
 use crate::refusal::refused;
+use crate::site::Site;
 use crate::trace::can_trace;
 use crate::update::{Update, nothing_is_left};
 use crate::world::{Run, World};
@@ -22,8 +23,7 @@ fn a_killed_update_is_finished_while_git_is_away() {
     }
     update.break_off(&world, &[]);
     let more = ["--ref", "new", "-o", "json"];
-    let mut words = world.sync_words(AWAY, &more);
-    words[0] = "plan".into();
+    let words = world.words("plan", AWAY, &more);
     let looked = world.stoker(words).exits(1).json();
     assert_eq!(looked["warnings"][0]["code"], "Unfinished", "{looked:#}");
     assert!(world.live() != update.old && world.live() != update.new, "a plan writes nothing");
@@ -46,74 +46,63 @@ fn a_killed_update_is_finished_though_its_ref_is_gone_and_by_a_watch_too() {
     refused(world.sync(&update.url(), &["--ref", "gone", "-o", "json"]), 1, "RefNotFound", &[]);
     assert_eq!(world.live(), update.new);
     update.break_off(&world, &[]);
-    let mut words = world.sync_words(AWAY, &["--ref", "new", "-o", "json"]);
-    words[0] = "watch".into();
+    let words = world.words("watch", AWAY, &["--ref", "new", "-o", "json"]);
     let watch = world.start(words);
     crate::world::eventually("the update is finished", || world.live() == update.new);
     watch.signal(rustix::process::Signal::TERM).unwrap();
     Run::of(watch.output().unwrap()).exits(143);
 }
 
-/// A gateway over the data directory, and the flags to reach it.
-struct Site {
-    world: World,
+/// A site whose update was killed in the middle.
+struct Broken {
+    site: Site,
     update: Update,
-    gateway: Gateway,
 }
 
-impl Site {
-    fn broken() -> Option<Self> {
-        let (world, update) = (World::new(), Update::new());
-        if !can_trace(&world) {
+impl Broken {
+    fn new() -> Option<Self> {
+        let update = Update::new();
+        let site = Site::new(update.url());
+        if !can_trace(&site.world) {
             return None;
         }
-        let gateway = Gateway::start(Options::over(world.data()).token("sync:right")).unwrap();
-        world.file("key", "sync:right\n");
-        let site = Self { world, update, gateway };
-        let (url, key) = site.flags();
-        let more = ["--gateway", &url, "--api-key-file", &key];
-        site.update.break_off(&site.world, &more);
+        update.break_off(&site.world, &site.flags());
         // The lock of the killed run is over before the next one comes.
         site.gateway.release_lock(Half::Projects);
-        Some(site)
+        Some(Self { site, update })
     }
 
-    fn flags(&self) -> (String, String) {
-        (self.gateway.url(), self.world.path("key").to_str().unwrap().to_owned())
-    }
-
-    fn sync(&self, repo: &str) -> Run {
-        self.sync_within("1m", repo)
-    }
-
-    fn sync_within(&self, patience: &str, repo: &str) -> Run {
-        let (url, key) = self.flags();
-        let more = ["--gateway", &url, "--api-key-file", &key, "--gateway-timeout", patience];
-        let more = [&more[..], &["--ref", "new", "-o", "json"]].concat();
-        self.world.sync(repo, &more)
+    /// A run to `new`, from a repository that may be away.
+    fn sync(&self, url: &str, patience: &str) -> Run {
+        let Site { world, .. } = &self.site;
+        let more = ["--ref", "new", "-o", "json", "--gateway-timeout", patience];
+        let mut words = world.words("sync", url, &more);
+        words.extend(self.site.flags());
+        world.stoker(words)
     }
 }
 
 // G1
 #[test]
 fn a_gateway_that_refuses_the_key_gets_no_file_of_a_killed_run_either() {
-    let Some(site) = Site::broken() else { return };
+    let Some(broken) = Broken::new() else { return };
+    let Broken { site, update } = &broken;
     let before = site.world.live();
     site.gateway.fail(Fault::new(Ugly::Status(401)).on("/data/api/v1"));
-    for repo in [AWAY, &site.update.url()] {
-        refused(site.sync(repo), 1, "GatewayUnauthorized", &["401"]);
+    for repo in [AWAY, &site.url] {
+        refused(broken.sync(repo, "1m"), 1, "GatewayUnauthorized", &["401"]);
         assert_eq!(site.world.live(), before);
     }
     site.gateway.heal();
     site.gateway.hold_lock(Half::Projects, Duration::from_mins(1));
-    refused(site.sync_within("2s", AWAY), 1, "ScanLockHeld", &[]);
+    refused(broken.sync(AWAY, "2s"), 1, "ScanLockHeld", &[]);
     assert_eq!(site.world.live(), before);
     site.gateway.release_lock(Half::Projects);
     let calls = site.gateway.calls().len();
-    let result = site.sync(AWAY).exits(1).json();
+    let result = broken.sync(AWAY, "1m").exits(1).json();
     assert_eq!(result["error"]["reason"], "RemoteUnreachable", "{result:#}");
     assert_eq!(result["scan"]["projects"], "done", "{result:#}");
-    assert_eq!(site.world.live(), site.update.new);
+    assert_eq!(site.world.live(), update.new);
     let calls = site.gateway.calls().split_off(calls);
     let is_locked = |call: &String| call.starts_with("POST /data/api/v1/scan-lock/projects");
     assert!(calls.iter().any(is_locked), "{calls:?}");
@@ -121,23 +110,25 @@ fn a_gateway_that_refuses_the_key_gets_no_file_of_a_killed_run_either() {
 
 #[test]
 fn a_gateway_that_is_away_gets_the_files_of_a_killed_run_and_is_owed_a_scan() {
-    let Some(site) = Site::broken() else { return };
+    let Some(broken) = Broken::new() else { return };
+    let Broken { site, update } = &broken;
     site.gateway.set(State::Down);
-    let result = site.sync_within("2s", AWAY).exits(1).json();
+    let result = broken.sync(AWAY, "2s").exits(1).json();
     assert_eq!(result["scan"]["projects"], "owed", "{result:#}");
-    assert_eq!(site.world.live(), site.update.new);
-    refused(site.sync_within("2s", &site.update.url()), 1, "GatewayConnectionRefused", &[]);
+    assert_eq!(site.world.live(), update.new);
+    refused(broken.sync(&site.url, "2s"), 1, "GatewayConnectionRefused", &[]);
     site.gateway.set(State::Running);
-    let result = site.sync(&site.update.url()).exits(0).json();
+    let result = broken.sync(&site.url, "1m").exits(0).json();
     assert_eq!(result["scan"]["projects"], "done", "{result:#}");
 }
 
 // Waited for while the killed run is finished, and not once more for the run itself.
 #[test]
 fn a_gateway_that_starts_is_waited_for_once() {
-    let Some(site) = Site::broken() else { return };
+    let Some(broken) = Broken::new() else { return };
+    let Broken { site, .. } = &broken;
     site.gateway.set(State::Starting);
-    let result = site.sync_within("6s", &site.update.url()).exits(1).json();
+    let result = broken.sync(&site.url, "6s").exits(1).json();
     assert_eq!(result["error"]["reason"], "GatewayStarting", "{result:#}");
     let waited = result["durationsMs"]["gateway"].as_u64().unwrap();
     assert!((6000..12_000).contains(&waited), "{result:#}");

@@ -28,8 +28,7 @@ fn tells(run: &Run, words: &[&str], hints: &[&str]) {
 #[test]
 fn a_plan_does_not_promise_to_make_a_directory() {
     let (world, repo) = (World::new(), plant());
-    let mut words = world.sync_words(&repo.url(), &["--create"]);
-    words[0] = "plan".into();
+    let words = world.words("plan", &repo.url(), &["--create"]);
     fs::remove_dir(world.data()).unwrap();
     let run = world.stoker(words).exits(1);
     tells(&run, &["does not exist"], &["mkdir -p "]);
@@ -134,7 +133,7 @@ fn each_fault_of_a_certificate_has_its_own_remedy() {
 #[test]
 fn a_place_that_can_not_be_written_has_another_beside_it() {
     let (world, repo) = (World::new(), plant());
-    let mut command = world.command(STOKER, world.sync_words(&repo.url(), &[]));
+    let mut command = world.command(STOKER, world.words("sync", &repo.url(), &[]));
     command.env("HOME", "/proc/none").env_remove("XDG_CACHE_HOME");
     tells(&Run::ended(command).exits(1), &["/proc/none"], &["--store"]);
     let mut command = world.command(STOKER, ["demo"]);
@@ -145,8 +144,7 @@ fn a_place_that_can_not_be_written_has_another_beside_it() {
 #[test]
 fn a_watcher_that_is_quiet_says_where_it_listens() {
     let (world, repo) = (World::new(), plant());
-    let mut words = world.sync_words(&repo.url(), &["-q", "--listen", "127.0.0.1:0"]);
-    words[0] = "watch".into();
+    let words = world.words("watch", &repo.url(), &["-q", "--listen", "127.0.0.1:0"]);
     let mut child = world.start(words);
     let errors = Heard::of(&mut child);
     eventually("the address", || errors.count("listening on http://127.0.0.1:") == 1);

@@ -1,12 +1,12 @@
 //! What is stopped, shown or told though nobody asked for it.
 
-use std::ffi::OsString;
 use std::fs;
 
-use stoker_testkit::gateway::{Gateway, Half, Options, State};
+use stoker_testkit::gateway::{Half, State};
 use stoker_testkit::git::{Edit, Repo, Tree};
 
 use crate::refusal::refused;
+use crate::site::Site;
 use crate::world::{World, plant};
 
 /// A hundred files that are all one blob.
@@ -31,8 +31,7 @@ fn a_plan_shows_the_deletion_that_a_sync_would_refuse() {
     let (repo, _) = Repo::with(hundred()).unwrap();
     world.sync(&repo.url(), &[]).exits(0);
     repo.rewrite("main", Tree::new().file("projects/b", "other")).unwrap();
-    let mut words = world.sync_words(&repo.url(), &["-o", "json"]);
-    words[0] = OsString::from("plan");
+    let words = world.words("plan", &repo.url(), &["-o", "json"]);
     let plan = world.stoker(words).exits(0).json();
     assert_eq!(plan["filesDeleted"], 100);
     assert_eq!(plan["warnings"][0]["code"], "DeletionBlocked");
@@ -42,8 +41,7 @@ fn a_plan_shows_the_deletion_that_a_sync_would_refuse() {
 fn a_plan_names_the_pointer_that_a_sync_would_refuse() {
     let (world, repo) = (World::new(), plant());
     repo.commit(Edit::put(Tree::new().lfs_pointer("projects/line/image.png", 7))).unwrap();
-    let mut words = world.sync_words(&repo.url(), &["-o", "json"]);
-    words[0] = OsString::from("plan");
+    let mut words = world.words("plan", &repo.url(), &["-o", "json"]);
     refused(world.stoker(&words), 1, "LfsPointer", &["projects/line/image.png"]);
     words.extend(["--exclude".into(), "**/*.png".into()]);
     assert_eq!(world.stoker(&words).exits(0).json()["filesAdded"], 4);
@@ -61,19 +59,17 @@ fn the_cache_of_a_gateway_in_git_is_told() {
 
 #[test]
 fn a_scan_stays_owed_when_the_record_of_it_is_lost() {
-    let (world, repo) = (World::new(), plant());
-    let gateway = Gateway::start(Options::over(world.data()).token("n:s")).unwrap();
-    let (key, url) = (world.file("key", "n:s"), gateway.url());
-    let more = ["--gateway", url.as_str(), "--api-key-file", key.to_str().unwrap(), "-o", "json"];
-    gateway.set(State::Down);
-    world.sync(&repo.url(), &more).exits(1);
-    for entry in fs::read_dir(world.data().join(".stoker")).unwrap().flatten() {
+    let repo = plant();
+    let site = Site::new(repo.url());
+    site.gateway.set(State::Down);
+    site.sync(&[]).exits(1);
+    for entry in fs::read_dir(site.world.data().join(".stoker")).unwrap().flatten() {
         if entry.file_name().to_string_lossy().starts_with("manifest") {
             fs::write(entry.path(), "noise").unwrap();
         }
     }
-    gateway.set(State::Running);
-    let run = world.sync(&repo.url(), &more).exits(0).json();
+    site.gateway.set(State::Running);
+    let run = site.sync(&[]).exits(0).json();
     assert_eq!(run["scan"]["projects"], "done");
-    assert!(gateway.scans().iter().any(|scan| scan.half == Half::Projects));
+    assert!(site.gateway.scans().iter().any(|scan| scan.half == Half::Projects));
 }

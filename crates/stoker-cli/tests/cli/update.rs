@@ -33,7 +33,7 @@ impl Update {
     pub(crate) fn words(&self, world: &World, branch: &str) -> Vec<OsString> {
         // Turning all of it around is no accident here.
         let more = ["--ref", branch, "--allow-mass-delete", "-q"];
-        world.sync_words(&self.repo.url(), &more)
+        world.words("sync", &self.repo.url(), &more)
     }
 
     /// A world of its own that is at this branch.
@@ -51,10 +51,10 @@ impl Update {
     }
 
     /// Kills an update from `old` to `new` in the middle of its renames.
-    pub(crate) fn break_off(&self, world: &World, more: &[&str]) {
+    pub(crate) fn break_off(&self, world: &World, more: &[OsString]) {
         let words = |branch| {
             let mut words = self.words(world, branch);
-            words.extend(more.iter().map(OsString::from));
+            words.extend_from_slice(more);
             words
         };
         world.stoker(words("old")).exits(0);

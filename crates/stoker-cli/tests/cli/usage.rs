@@ -1,5 +1,6 @@
 //! What the command line or the `-f` file gets wrong is exit code 2, before anything is contacted.
 
+use crate::document::{self, gateway_sync};
 use crate::refusal::refused;
 use crate::world::{Run, World};
 
@@ -40,17 +41,13 @@ fn a_path_that_no_commit_can_mend_is_refused_before_anything_is_contacted() {
 #[test]
 fn a_template_in_the_file_is_checked_as_early() {
     let world = World::new();
-    let yaml = format!(
-        "apiVersion: stoker.io/v1alpha1\nkind: GatewaySync\nmetadata: {{name: plant}}\n\
-         spec:\n  git: {{repo: '{NOWHERE}', ref: release}}\n  gateway: {{api: {{secretName: k}}}}\n\
-         \x20 sync: {{profiles: {{default: {{mappings: [{{source: p, destination: 'q/{{{{.PodName}}}}'}}]}}}}}}\n"
-    );
-    let (file, data) = (world.file("sync.yaml", yaml), world.data());
-    let (file, data) = (file.to_str().unwrap(), data.to_str().unwrap());
-    let run = world.stoker(["sync", "-f", file, "--data", data, "-o", "json"]);
+    let sync =
+        "  sync: {profiles: {site: {mappings: [{source: p, destination: 'q/{{.PodName}}'}]}}}";
+    let yaml = gateway_sync(NOWHERE, sync).replace("ref: main", "ref: release");
+    let run = document::run(&world, &yaml, &["-o", "json"]);
     assert_eq!(run.json()["ref"], "release", "the file's own ref is told");
     refused(run, 2, "Usage", &["mapping 1", "PodName"]);
-    let words = ["dev", ".", "--once", "--map", "a:{{.Nope}}", "--data", data, "-o", "json"];
+    let words = ["dev", ".", "--once", "--map", "a:{{.Nope}}", "--data", "data", "-o", "json"];
     refused(world.stoker(words), 2, "Usage", &["--map a:{{.Nope}}", ".Nope"]);
 }
 

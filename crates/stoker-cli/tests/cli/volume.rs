@@ -3,7 +3,7 @@
 
 use stoker_testkit::{skip, tree};
 
-use crate::fault::{is_root, noted, with_mount};
+use crate::mount::{is_root, noted, with_mount};
 use crate::trace::{CHANGING, Point, Tally, can_trace, each, points, wide_sample};
 use crate::update::Update;
 use crate::world::World;

@@ -6,49 +6,30 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
-use stoker_testkit::gateway::{Fault, Gateway, Half, Options, State, Ugly};
+use stoker_testkit::gateway::{Fault, Half, State, Ugly};
 use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::process::Guarded;
 
 use crate::refusal::refused;
+use crate::site::Site;
 use crate::world::{Run, World, eventually, plant};
 
-/// A world that is synced with its gateway, and a commit that is not there yet.
-struct Site {
-    world: World,
-    repo: Repo,
-    gateway: Gateway,
+/// A site that is synced, and a commit that is not there yet.
+fn site() -> (Site, Repo) {
+    let repo = plant();
+    let site = Site::new(repo.url());
+    site.sync(&[]).exits(0);
+    repo.commit(Edit::put(Tree::new().file("projects/oven/new.json", "{}"))).unwrap();
+    (site, repo)
 }
 
-impl Site {
-    fn new() -> Self {
-        let (world, repo) = (World::new(), plant());
-        let gateway = Gateway::start(Options::over(world.data()).token("sync:right")).unwrap();
-        world.file("key", "sync:right\n");
-        let site = Self { world, repo, gateway };
-        site.sync(&[]).exits(0);
-        site.repo.commit(Edit::put(Tree::new().file("projects/oven/new.json", "{}"))).unwrap();
-        site
-    }
-
-    fn words(&self, more: &[&str]) -> Vec<std::ffi::OsString> {
-        let (url, key) = (self.gateway.url(), self.world.path("key"));
-        let own = ["-o", "json", "--gateway", &url, "--api-key-file", key.to_str().unwrap()];
-        self.world.sync_words(&self.repo.url(), &[&own[..], more].concat())
-    }
-
-    fn sync(&self, more: &[&str]) -> Run {
-        self.world.stoker(self.words(more))
-    }
-
-    /// A run that waits for its gateway to come up.
-    fn waiting(&self) -> Guarded {
-        self.gateway.set(State::Starting);
-        let calls = self.gateway.calls().len();
-        let child = self.world.start(self.words(&["--gateway-timeout", "1m"]));
-        eventually("it waits", || self.gateway.calls().len() > calls + 2);
-        child
-    }
+/// A run that waits for its gateway to come up.
+fn waiting(site: &Site) -> Guarded {
+    site.gateway.set(State::Starting);
+    let calls = site.gateway.calls().len();
+    let child = site.world.start(site.words(&["-o", "json", "--gateway-timeout", "1m"]));
+    eventually("it waits", || site.gateway.calls().len() > calls + 2);
+    child
 }
 
 /// Whether a process holds the lock of a data directory, or waits for it.
@@ -66,14 +47,14 @@ fn phases(result: &Value) -> u64 {
 
 #[test]
 fn whoever_waits_is_told_for_whom_and_what_is_live() {
-    let site = Site::new();
-    let holder = site.waiting();
-    let run = site.world.sync(&site.repo.url(), &["-o", "json", "--lock-timeout", "1s"]);
+    let (site, _repo) = site();
+    let holder = waiting(&site);
+    let run = site.world.sync(&site.url, &["-o", "json", "--lock-timeout", "1s"]);
     let result = run.json();
     refused(run, 1, "Locked", &["pid ", " on "]);
     assert!(result["previousCommit"].is_string(), "{result:#}");
     // One that is asked to end while it waits says the same.
-    let words = site.world.sync_words(&site.repo.url(), &["-o", "json", "--lock-timeout", "1m"]);
+    let words = site.world.words("sync", &site.url, &["-o", "json", "--lock-timeout", "1m"]);
     let waiting = site.world.start(words);
     eventually("it waits", || {
         let runs = crate::trace::processes(&site.world, "stoker");
@@ -90,11 +71,11 @@ fn whoever_waits_is_told_for_whom_and_what_is_live() {
 
 #[test]
 fn a_store_is_not_kept_while_a_gateway_is_waited_for() {
-    let site = Site::new();
-    let holder = site.waiting();
+    let (site, _repo) = site();
+    let holder = waiting(&site);
     let other = site.world.path("other");
     std::fs::create_dir(&other).unwrap();
-    let mut words = site.world.sync_words(&site.repo.url(), &["--lock-timeout", "2s", "-q"]);
+    let mut words = site.world.words("sync", &site.url, &["--lock-timeout", "2s", "-q"]);
     let data = words.iter().position(|word| word == "--data").unwrap();
     words[data + 1] = other.clone().into();
     site.world.stoker(words).exits(0);
@@ -107,7 +88,7 @@ fn a_store_is_not_kept_while_a_gateway_is_waited_for() {
 
 #[test]
 fn the_store_is_waited_for_as_long_as_the_user_says() {
-    let site = Site::new();
+    let (site, _repo) = site();
     let store = site.world.path("store");
     let store = store.to_str().unwrap();
     std::fs::create_dir(store).unwrap();
@@ -116,7 +97,7 @@ fn the_store_is_waited_for_as_long_as_the_user_says() {
     std::fs::write(site.world.path("store/lock"), "pid 4711 on elsewhere\n").unwrap();
     let more = ["-o", "json", "--store", store, "--lock-timeout", "1s"];
     let asked = Instant::now();
-    let run = site.world.sync(&site.repo.url(), &more);
+    let run = site.world.sync(&site.url, &more);
     assert!(asked.elapsed() < Duration::from_secs(20), "it took {:?}", asked.elapsed());
     refused(run, 1, "FetchFailed", &["pid 4711 on elsewhere"]);
 }
@@ -127,7 +108,7 @@ fn a_run_that_is_asked_to_end_while_git_is_silent_was_cancelled() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/plant.git", silent.local_addr().unwrap());
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
-        let child = world.start(world.sync_words(&url, &["-o", "json"]));
+        let child = world.start(world.words("sync", &url, &["-o", "json"]));
         let connection = silent.accept().unwrap();
         child.signal(signal).unwrap();
         refused(Run::of(child.output().unwrap()), code, "Cancelled", &[]);
@@ -137,9 +118,9 @@ fn a_run_that_is_asked_to_end_while_git_is_silent_was_cancelled() {
 
 #[test]
 fn a_wait_for_the_scan_lock_is_time_of_the_gateway() {
-    let site = Site::new();
+    let (site, _repo) = site();
     site.gateway.hold_lock(Half::Projects, Duration::from_mins(1));
-    let run = site.sync(&["--gateway-timeout", "2s"]);
+    let run = site.sync_within("2s");
     let result = run.json();
     refused(run, 1, "ScanLockHeld", &[]);
     let (gateway, total) = (&result["durationsMs"]["gateway"], &result["durationsMs"]["total"]);
@@ -149,10 +130,10 @@ fn a_wait_for_the_scan_lock_is_time_of_the_gateway() {
 
 #[test]
 fn a_gateway_that_never_answers_costs_no_more_than_it_is_given() {
-    let site = Site::new();
+    let (site, _repo) = site();
     site.gateway.fail(Fault::new(Ugly::Hang));
     let asked = Instant::now();
-    let run = site.sync(&["--gateway-timeout", "2s"]);
+    let run = site.sync_within("2s");
     assert!(asked.elapsed() < Duration::from_secs(20), "it took {:?}", asked.elapsed());
     let result = run.json();
     refused(run, 1, "GatewayTimedOut", &["2 s"]);
@@ -164,7 +145,7 @@ fn a_gateway_that_never_answers_costs_no_more_than_it_is_given() {
 
 #[test]
 fn what_differs_is_repaired_only_if_it_was() {
-    let site = Site::new();
+    let (site, _repo) = site();
     site.sync(&[]).exits(0);
     let file = site.world.data().join("projects/line/project.json");
     std::fs::write(&file, "{\"title\":\"changed\"}\n").unwrap();
@@ -185,13 +166,13 @@ fn what_differs_is_repaired_only_if_it_was() {
 // A scan that was done is not yet a project that is loaded.
 #[test]
 fn a_project_that_is_not_loaded_is_told_until_it_is() {
-    let site = Site::new();
+    let (site, repo) = site();
     let none = "{\"items\":[],\"metadata\":{\"total\":0}}".to_owned();
     let none = || Fault::new(Ugly::Body("application/json", none.clone()));
     let names = "/data/api/v1/projects/names";
     site.gateway.fail(none().on(names));
     for _ in 0..2 {
-        let run = site.sync(&["--gateway-timeout", "3s"]);
+        let run = site.sync_within("3s");
         assert_eq!(run.json()["scan"]["projects"], "owed");
         refused(run, 1, "ProjectsNotLoaded", &["oven"]);
     }
@@ -200,12 +181,12 @@ fn a_project_that_is_not_loaded_is_told_until_it_is() {
     assert_eq!(result["scan"]["projects"], "done", "{result:#}");
     assert_eq!(site.sync(&[]).exits(0).json()["scan"]["projects"], "skipped");
     // A scan that was owed is followed by the same question, and for all that is ours.
-    site.repo.commit(Edit::put(Tree::new().file("projects/oven/other.json", "{}"))).unwrap();
+    repo.commit(Edit::put(Tree::new().file("projects/oven/other.json", "{}"))).unwrap();
     site.gateway.set(State::Down);
-    site.sync(&["--gateway-timeout", "1s"]).exits(1);
+    site.sync_within("1s").exits(1);
     site.gateway.set(State::Running);
     site.gateway.fail(none().on(names));
-    let run = site.sync(&["--gateway-timeout", "3s"]);
+    let run = site.sync_within("3s");
     refused(run, 1, "ProjectsNotLoaded", &["line, oven"]);
 }
 

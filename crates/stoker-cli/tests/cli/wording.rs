@@ -95,7 +95,7 @@ fn the_data_directory_has_a_name_when_it_is_what_failed() {
     // More files than are made durable one by one, and one beside them in the data directory.
     let many = (0..40).fold(Tree::new(), |tree, number| tree.file(format!("f{number}"), "1"));
     repo.rewrite("main", many).unwrap();
-    let words = |world: &World| world.sync_words(&repo.url(), &["--map", ".:."]);
+    let words = |world: &World| world.words("sync", &repo.url(), &["--map", ".:."]);
     let points = learn(&world, words(&world), |line| line.contains("/data"));
     let mut named = 0;
     for point in points.iter().filter(|point| ["fsync", "syncfs"].contains(&point.call.as_str())) {

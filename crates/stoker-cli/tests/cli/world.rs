@@ -87,16 +87,17 @@ impl World {
 
     /// Runs `sync` of a repository's `projects`, with more words behind.
     pub(crate) fn sync(&self, url: &str, more: &[&str]) -> Run {
-        self.stoker(self.sync_words(url, more))
+        self.stoker(self.words("sync", url, more))
     }
 
-    /// The words of [`World::sync`].
-    pub(crate) fn sync_words(&self, url: &str, more: &[&str]) -> Vec<OsString> {
-        let mut words: Vec<OsString> = vec!["sync".into(), "--repo".into(), url.into()];
+    /// The words of a run of `sync`, `plan` or `watch`: `main`, and its `projects`, unless `more` says
+    /// otherwise.
+    pub(crate) fn words(&self, verb: &str, url: &str, more: &[&str]) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec![verb.into(), "--repo".into(), url.into()];
         if !more.contains(&"--ref") {
             words.extend(["--ref".into(), "main".into()]);
         }
-        if !more.contains(&"--map") {
+        if !more.contains(&"--map") && !more.contains(&"-f") {
             words.extend(["--map".into(), "projects:projects".into()]);
         }
         words.extend(["--data".into(), self.data().into()]);

@@ -1,0 +1,113 @@
+//! `-f`: Secrets beside the document, and flags in their place.
+
+use stoker_testkit::gateway::{Gateway, Options};
+use stoker_testkit::git::http::{Auth, HttpServer};
+use stoker_testkit::git::{Edit, Tree};
+
+use crate::document::{PROJECTS, gateway_sync, run};
+use crate::world::{World, plant, plant_files};
+
+#[test]
+fn secrets_beside_the_document_are_served_and_a_missing_one_is_named() {
+    let (world, repo) = (World::new(), plant());
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    server.require(Auth::Basic("x-access-token".into(), "s3cret".into()));
+    let auth = "    auth: {token: {secretRef: {name: git-token}}}\n    allowInsecureHTTP: true\n";
+    let yaml = gateway_sync(&url, PROJECTS) + auth;
+    let refused = run(&world, &yaml, &[]).exits(2);
+    for word in ["spec.git.auth.token.secretRef", "git-token", "--token-file"] {
+        assert!(refused.stderr.contains(word), "no {word}: {refused:?}");
+    }
+    let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: git-token}\n";
+    let by_text = format!("{yaml}{secret}stringData: {{token: s3cret}}\n");
+    run(&world, &by_text, &[]).exits(0);
+    assert_eq!(world.live(), plant_files());
+    let encoded = format!("{yaml}{secret}data: {{token: czNjcmV0}}\n");
+    run(&World::new(), &encoded, &[]).exits(0);
+    let token = world.file("token", "s3cret\n");
+    run(&World::new(), &yaml, &["--token-file", token.to_str().unwrap()]).exits(0);
+}
+
+#[test]
+fn a_secret_of_another_namespace_serves_nobody() {
+    let world = World::new();
+    let auth = "    auth: {token: {secretRef: {name: git-token}}}\n";
+    let url = "https://nowhere.invalid/plant.git";
+    let own = |namespace: &str| {
+        let name = format!("name: plant\n  namespace: {namespace}");
+        gateway_sync(url, PROJECTS).replace("name: plant", &name) + auth
+    };
+    let secret = |namespace: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Secret\nmetadata: {{name: git-token, namespace: {namespace}}}\n\
+             stringData: {{token: s3cret}}\n"
+        )
+    };
+    let unnamed = gateway_sync(url, PROJECTS) + auth;
+    for yaml in [own("plant") + &secret("other"), unnamed.clone() + &secret("other")] {
+        let refused = run(&world, &yaml, &[]).exits(2);
+        assert!(refused.stderr.contains("nothing serves Secret git-token"), "{refused:?}");
+        assert!(!refused.stderr.contains("s3cret"), "{refused:?}");
+    }
+    // Those that fit get as far as the server.
+    for yaml in [own("plant") + &secret("plant"), unnamed + &secret("default")] {
+        let reached = run(&world, &yaml, &[]).exits(1);
+        assert!(reached.stderr.contains("nowhere.invalid"), "{reached:?}");
+    }
+}
+
+#[test]
+fn the_gateway_of_the_document_is_told_only_where_a_flag_says_which() {
+    let (world, repo) = (World::new(), plant());
+    let gateway = Gateway::start(Options::over(world.data()).token("sync:key")).unwrap();
+    let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: gateway-key}\nstringData: {apiKey: 'sync:key'}\n";
+    let yaml = gateway_sync(&repo.url(), PROJECTS) + secret;
+    run(&world, &yaml, &[]).exits(0);
+    assert_eq!(gateway.calls(), Vec::<String>::new());
+    repo.commit(Edit::put(Tree::new().file("projects/oven/new.json", "{}"))).unwrap();
+    let result = run(&world, &yaml, &["--gateway", &gateway.url(), "-o", "json"]).exits(0).json();
+    assert_eq!(result["scan"]["projects"], "done", "{result:#}");
+}
+
+// The rule of the command line, not of the cluster: this machine is fine, and flags have the last word.
+#[test]
+fn credentials_over_http_are_judged_when_the_flags_are_known() {
+    let (world, repo) = (World::new(), plant());
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    server.require(Auth::Basic("x-access-token".into(), "s3cret".into()));
+    let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: git-token}\nstringData: {token: s3cret}\n";
+    let auth = format!("    auth: {{token: {{secretRef: {{name: git-token}}}}}}\n{secret}");
+    run(&world, &(gateway_sync(&url, PROJECTS) + &auth), &[]).exits(0);
+    assert_eq!(world.live(), plant_files());
+    let elsewhere = gateway_sync("http://nowhere.invalid/plant.git", PROJECTS) + &auth;
+    run(&world, &elsewhere, &["--repo", &url]).exits(0);
+    let refused = run(&world, &elsewhere, &[]).exits(2);
+    assert!(refused.stderr.contains("--allow-insecure-http"), "{refused:?}");
+    let reached = run(&world, &elsewhere, &["--allow-insecure-http"]).exits(1);
+    assert!(reached.stderr.contains("nowhere.invalid"), "{reached:?}");
+    // Every other rule of the cluster stays.
+    let odd = elsewhere.replace("  git:\n", "  git:\n    allowInsecureHTTP: often\n");
+    let refused = run(&world, &odd, &["--repo", &url]).exits(2);
+    assert!(refused.stderr.contains("spec.git.allowInsecureHTTP"), "{refused:?}");
+}
+
+#[test]
+fn the_key_of_an_app_in_the_file_may_come_by_flag() {
+    let world = World::new();
+    let auth = "    auth: {githubApp: {appId: 1, installationId: 2, privateKeySecretRef: {name: app}, apiBaseURL: 'http://api.invalid'}}\n";
+    let yaml = gateway_sync("https://nowhere.invalid/a.git", PROJECTS) + auth;
+    let refused = run(&world, &yaml, &[]).exits(2);
+    assert!(refused.stderr.contains("hint: add --github-key-file FILE"), "{refused:?}");
+    let key = world.file("key.pem", "-----BEGIN");
+    let by_flag = ["--github-key-file", key.to_str().unwrap()];
+    // The API's URL is judged by the command line's rule, too.
+    let refused = run(&world, &yaml, &by_flag).exits(2);
+    assert!(refused.stderr.contains("http://api.invalid"), "{refused:?}");
+    let allowed = run(&world, &yaml, &[&by_flag[..], &["--allow-insecure-http"]].concat()).exits(1);
+    assert!(allowed.stderr.contains("key.pem"), "{allowed:?}");
+    let plain = gateway_sync("https://nowhere.invalid/a.git", PROJECTS);
+    let refused = run(&world, &plain, &by_flag).exits(2);
+    assert!(refused.stderr.contains("--github-app-id"), "{refused:?}");
+}
