@@ -1,7 +1,5 @@
 //! kube's watcher behind the fault proxy: whatever happens to the stream, the store ends up true (C2).
 
-#![expect(clippy::unwrap_used, reason = "all of this file is test code")]
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
