@@ -8,6 +8,7 @@ pub mod cluster;
 mod digest;
 pub mod git;
 pub mod image;
+pub mod leak;
 pub mod node;
 pub mod object;
 pub mod port;
@@ -17,6 +18,7 @@ pub mod proxy;
 pub mod skip;
 mod state;
 pub mod tree;
+pub mod wait;
 
 pub use fake_gateway as gateway;
 

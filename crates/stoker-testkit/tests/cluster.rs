@@ -4,8 +4,6 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Output};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use axum::routing::post;
 use axum::{Json, Router};
@@ -17,18 +15,10 @@ use kube::api::{Api, ListParams, ObjectMeta, PostParams};
 use serde_json::{Value, json};
 use stoker_testkit::cluster::{Cluster, Kind};
 use stoker_testkit::node::succeed;
+use stoker_testkit::wait::eventually;
 
 fn words(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Polls: controllers act in their own time.
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_mins(1);
-    while !holds() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        thread::sleep(Duration::from_millis(100));
-    }
 }
 
 #[test]

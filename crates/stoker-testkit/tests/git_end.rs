@@ -8,10 +8,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use stoker_testkit::git::{Client, command};
 use stoker_testkit::process::{self, Guarded};
+use stoker_testkit::wait::eventually;
 use tempfile::TempDir;
 
 const SERVERS: &str = env!("CARGO_BIN_EXE_git-servers");
@@ -69,14 +69,6 @@ fn descendants(root: u32) -> Vec<Process> {
     found
 }
 
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(30), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// Ends with the thread of the test, but without a namespace: that would prove nothing here.
 fn start_unfenced(directory: &TempDir) -> Child {
     let mut servers = Command::new("setpriv");
@@ -114,7 +106,7 @@ fn sigkill_ends_all_servers_and_their_sessions() {
     // Behind http-backend, behind the daemon, behind sshd.
     let uploads = ["upload-pack --stateless-rpc", "upload-pack --strict", "git-upload-pack /"];
     let mut family = Vec::new();
-    wait_until("every server has a session", || {
+    eventually("every server has a session", || {
         family = descendants(servers.id());
         let runs = |upload: &&str| {
             let is_it = |process: &Process| process.command.contains(*upload);
@@ -124,7 +116,7 @@ fn sigkill_ends_all_servers_and_their_sessions() {
     });
     servers.kill().unwrap();
     servers.wait().unwrap();
-    wait_until("nothing is left", || {
+    eventually("nothing is left", || {
         family
             .iter()
             .all(|member| process(member.pid).is_none_or(|now| now.started != member.started))

@@ -4,11 +4,10 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use stoker_testkit::node::succeed;
 use stoker_testkit::program::{self, Program};
+use stoker_testkit::wait::eventually;
 
 /// A cluster of its own, as `cargo xtask cluster --node` would start it.
 struct Run {
@@ -52,14 +51,9 @@ fn c05_killing_the_run_leaves_no_process_mount_group_or_file() {
     run.holder.kill().unwrap();
     run.holder.wait().unwrap();
 
-    let deadline = Instant::now() + Duration::from_mins(1);
-    // The keeper itself is the last to go, after the directory.
-    let is_left = || run.directory.exists() || processes_of(&run.directory) > 0;
-    while is_left() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(100));
-    }
-    assert!(!run.directory.exists(), "the keeper removes the cluster's directory");
-    assert_eq!(processes_of(&run.directory), 0);
+    eventually("the keeper removes the cluster's directory", || !run.directory.exists());
+    // The keeper itself is the last to go.
+    eventually("no process is left", || processes_of(&run.directory) == 0);
     assert_eq!(groups_of(&run.directory), 0);
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     assert!(!mounts.contains(run.directory.to_str().unwrap()));

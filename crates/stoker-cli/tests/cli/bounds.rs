@@ -2,9 +2,10 @@
 
 use rustix::process::Signal;
 use stoker_testkit::git::{Edit, Tree};
+use stoker_testkit::wait::eventually;
 
 use crate::follow::end;
-use crate::world::{Run, STOKER, World, eventually, plant, plant_files};
+use crate::world::{Run, STOKER, World, plant, plant_files};
 
 const NOWHERE: &str = "https://nowhere.invalid/a.git";
 

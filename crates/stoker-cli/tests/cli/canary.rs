@@ -16,10 +16,10 @@ use stoker_testkit::git::bad::{BadServer, Fault};
 use stoker_testkit::git::http::{Auth, HttpServer, Injection};
 use stoker_testkit::git::ssh::{Kind, SshServer};
 use stoker_testkit::git::tls::{Authority, Flaw};
+use stoker_testkit::leak::{Canary, Safe, Watch};
 use stoker_testkit::process::{self, Guarded};
 
 use crate::document::{PROJECTS, gateway_sync};
-use crate::leak::{Canary, Safe, Watch};
 use crate::world::{World, plant, plant_files};
 
 /// Every way to ask for more or less output.
@@ -32,8 +32,12 @@ const HOSTILE: &str = "canary@7f:3a/b%81#e\"x'\\ é&?ü=end";
 fn at_every_volume((world, url): (&World, &str), more: &[&str], canary: &Canary, code: i32) {
     for volume in VOLUMES {
         let words: Vec<&str> = more.iter().chain(volume).copied().collect();
-        canary.is_absent_from(&world.sync(url, &words).exits(code));
+        world.sync(url, &words).exits(code).hides(canary);
     }
+}
+
+fn watch(world: &World, canary: &Canary) -> Watch {
+    Watch::start(canary, world.root().to_str().unwrap(), world.root())
 }
 
 #[test]
@@ -41,13 +45,13 @@ fn a_token_with_hostile_characters_works_and_is_seen_nowhere() {
     let (world, safe) = (World::new(), Safe::new());
     let bad = BadServer::start(&Arc::new(plant())).unwrap();
     bad.http().require(Auth::Basic("robot".into(), HOSTILE.into()));
-    let canary = Arc::new(Canary::new([HOSTILE]));
+    let canary = Canary::new([HOSTILE]);
     let token = safe.put("token", &format!("{HOSTILE}\n"));
     let more = ["--token-file", &token, "--username", "robot"];
-    let watch = Watch::start(&canary, &world);
+    let watch = watch(&world, &canary);
     // A slow server, so that there is something to watch.
     bad.break_wire(Fault::drip(0, Duration::from_micros(300)));
-    canary.is_absent_from(&world.sync(&bad.url(), &more).exits(0));
+    world.sync(&bad.url(), &more).exits(0).hides(&canary);
     bad.behave();
     assert_eq!(world.live(), plant_files());
     at_every_volume((&world, &bad.url()), &more, &canary, 0);
@@ -55,7 +59,7 @@ fn a_token_with_hostile_characters_works_and_is_seen_nowhere() {
     at_every_volume((&world, &bad.url()), &more, &canary, 1);
     bad.http().inject(Injection::status(500).html(format!("<p>{HOSTILE}</p>")));
     at_every_volume((&world, &bad.url()), &more, &canary, 1);
-    watch.ends_without_a_leak(&world, &canary, &["git"]);
+    watch.ends_without_a_leak(&["git"]);
 }
 
 #[test]
@@ -65,7 +69,7 @@ fn a_token_in_a_document_is_seen_nowhere() {
     let url = server.mount("plant", &repo);
     let token = "canary-in-yaml-51c0ffee";
     server.require(Auth::Basic("x-access-token".into(), token.into()));
-    let canary = Arc::new(Canary::new([token]));
+    let canary = Canary::new([token]);
     let auth = "    allowInsecureHTTP: true\n    auth: {token: {secretRef: {name: git}}}\n";
     let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: git}\n";
     let yaml = gateway_sync(&url, PROJECTS) + auth + secret;
@@ -88,20 +92,20 @@ fn a_token_in_a_document_is_seen_nowhere() {
         let words = ["sync", "-f", file, "--data", data.to_str().unwrap()];
         world.stoker(words.iter().chain(volume))
     };
-    let watch = Watch::start(&canary, &world);
+    let watch = watch(&world, &canary);
     for volume in VOLUMES {
-        canary.is_absent_from(&sync(&good, volume).exits(0));
+        sync(&good, volume).exits(0).hides(&canary);
     }
     for mistake in &mistakes {
         let broken = safe.put("broken.yaml", mistake);
-        canary.is_absent_from(&sync(&broken, &["-vv"]).exits(2));
-        canary.is_absent_from(&sync(&broken, &["-o", "json"]).exits(2));
+        sync(&broken, &["-vv"]).exits(2).hides(&canary);
+        sync(&broken, &["-o", "json"]).exits(2).hides(&canary);
     }
     server.require(Auth::Bearer("other".into()));
     for volume in VOLUMES {
-        canary.is_absent_from(&sync(&good, volume).exits(1));
+        sync(&good, volume).exits(1).hides(&canary);
     }
-    watch.ends_without_a_leak(&world, &canary, &["git"]);
+    watch.ends_without_a_leak(&["git"]);
 }
 
 #[test]
@@ -109,16 +113,16 @@ fn an_ssh_key_is_seen_nowhere() {
     let (world, repo) = (World::new(), plant());
     let server = SshServer::start().unwrap();
     let key = server.user_key(Kind::Rsa);
-    let canary = Arc::new(Canary::of_key(&key));
+    let canary = Canary::of_key(&key);
     let (key, known) = (key.to_str().unwrap(), server.known_hosts());
     let more = ["--ssh-key-file", key, "--known-hosts-file", known.to_str().unwrap()];
-    let watch = Watch::start(&canary, &world);
+    let watch = watch(&world, &canary);
     at_every_volume((&world, &server.url(&repo)), &more, &canary, 0);
     assert_eq!(world.live(), plant_files());
     server.change_host_keys().unwrap();
     at_every_volume((&world, &server.url(&repo)), &more, &canary, 1);
     at_every_volume((&world, "ssh://git@127.0.0.1:1/a.git"), &more, &canary, 1);
-    watch.ends_without_a_leak(&world, &canary, &["git", "ssh"]);
+    watch.ends_without_a_leak(&["git", "ssh"]);
 }
 
 /// A forge's API that grants one token, and says more than it should when it refuses.
@@ -154,9 +158,7 @@ fn the_key_of_a_github_app_and_its_token_are_seen_nowhere() {
     server.require(Auth::Basic("x-access-token".into(), TOKEN.into()));
     let key = safe.path("app.pem");
     rsa_key(&key);
-    let Canary(mut forms) = Canary::of_key(&key);
-    forms.extend(Canary::new([TOKEN]).0);
-    let canary = Arc::new(Canary(forms));
+    let canary = Canary::of_key(&key).and(Canary::new([TOKEN]));
     let words = |api: SocketAddr| {
         let (api, key) = (format!("http://{api}/api/v3"), key.display().to_string());
         let words = [
@@ -171,7 +173,7 @@ fn the_key_of_a_github_app_and_its_token_are_seen_nowhere() {
         ];
         words.map(ToOwned::to_owned)
     };
-    let watch = Watch::start(&canary, &world);
+    let watch = watch(&world, &canary);
     let granted = words(api(TOKEN, StatusCode::CREATED));
     let granted: Vec<&str> = granted.iter().map(String::as_str).collect();
     at_every_volume((&world, &url), &granted, &canary, 0);
@@ -181,7 +183,7 @@ fn the_key_of_a_github_app_and_its_token_are_seen_nowhere() {
     let refused = words(api(TOKEN, StatusCode::UNAUTHORIZED));
     let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
     at_every_volume((&world, &url), &refused, &canary, 1);
-    watch.ends_without_a_leak(&world, &canary, &["git"]);
+    watch.ends_without_a_leak(&["git"]);
 }
 
 #[test]
@@ -191,10 +193,10 @@ fn the_key_of_a_gateway_is_seen_nowhere() {
     let pair = format!("sync:{secret}");
     let gateway = Gateway::start(Options::over(world.data()).token(&pair)).unwrap();
     let (key, url) = (safe.put("key", &format!("{pair}\n")), gateway.url());
-    let canary = Arc::new(Canary::new([secret]));
+    let canary = Canary::new([secret]);
     let more = ["--gateway", &url, "--api-key-file", &key];
-    let watch = Watch::start(&canary, &world);
-    canary.is_absent_from(&world.sync(&repo.url(), &more).exits(0));
+    let watch = watch(&world, &canary);
+    world.sync(&repo.url(), &more).exits(0).hides(&canary);
     let more = [&more[..], &["--gateway-timeout", "1s"]].concat();
     assert_eq!(world.live(), plant_files());
     for ugly in
@@ -209,10 +211,10 @@ fn the_key_of_a_gateway_is_seen_nowhere() {
             let words: Vec<&str> = more.iter().chain(volume).copied().collect();
             let run = world.sync(&repo.url(), &words);
             assert!([0, 1].contains(&run.code), "{run:?}");
-            canary.is_absent_from(&run);
+            run.hides(&canary);
         }
     }
-    watch.ends_without_a_leak(&world, &canary, &["git"]);
+    watch.ends_without_a_leak(&["git"]);
 }
 
 #[test]
@@ -222,13 +224,13 @@ fn a_token_passes_a_proxy_unseen_and_a_password_in_a_proxy_url_is_refused_unsaid
     let proxy = HttpServer::start().unwrap();
     proxy.mount("plant", &repo);
     proxy.require(Auth::Basic("x-access-token".into(), HOSTILE.into()));
-    let canary = Arc::new(Canary::new([HOSTILE]));
+    let canary = Canary::new([HOSTILE]);
     let (token, address) = (safe.put("token", HOSTILE), format!("http://{}", proxy.address()));
     let more = ["--token-file", &token, "--proxy", &address, "--allow-insecure-http"];
-    let watch = Watch::start(&canary, &world);
+    let watch = watch(&world, &canary);
     at_every_volume((&world, "http://plant.invalid/plant.git"), &more, &canary, 0);
     assert_eq!(world.live(), plant_files());
-    watch.ends_without_a_leak(&world, &canary, &["git"]);
+    watch.ends_without_a_leak(&["git"]);
     let with_password = "http://user:hunter2-canary@proxy.invalid:3128";
     let canary = Canary::new(["hunter2-canary"]);
     at_every_volume(
@@ -280,7 +282,7 @@ fn a_redirect_to_another_host_gets_no_token() {
     let token = safe.put("token", "canary-of-the-first-host");
     let words: Vec<OsString> = world.words("sync", &url, &["--token-file", &token]);
     let run = world.stoker(words).exits(1);
-    Canary::new(["canary-of-the-first-host"]).is_absent_from(&run);
+    run.hides(&Canary::new(["canary-of-the-first-host"]));
     let sent = stranger.requests().iter().any(|request| request.header("authorization").is_some());
     assert!(!sent, "the stranger was told the token");
 }

@@ -13,13 +13,14 @@ use std::sync::Arc;
 
 use stoker_testkit::git::bad::{BadServer, Fault};
 use stoker_testkit::tree::{self, Node};
+use stoker_testkit::wait::eventually;
 
 use crate::trace::{
     CHANGING, Point, Tally, can_trace, each, learn, points, processes, sample, strike,
     there_and_back, with_traced_git,
 };
 use crate::update::{Update, is_temporary, nothing_is_left, same};
-use crate::world::{STOKER, World, eventually, spawn};
+use crate::world::{STOKER, World, spawn};
 
 // A1
 #[test]

@@ -8,10 +8,11 @@ use std::sync::mpsc;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
 use stoker_testkit::process::{Guarded, find_program};
+use stoker_testkit::wait::eventually;
 use stoker_testkit::{skip, tree};
 
 use crate::follow::{Heard, end};
-use crate::world::{Run, SOON, STOKER, World, eventually};
+use crate::world::{Run, SOON, STOKER, World};
 
 /// A working directory with one mapped file.
 fn work(world: &World, content: &str) {

@@ -6,9 +6,11 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 
+use stoker_testkit::wait::eventually;
+
 use crate::trace::{Point, can_trace, each, learn, sample, strike};
 use crate::update::{Update, nothing_is_left};
-use crate::world::{ENDED, Run, STOKER, World, eventually, spawn};
+use crate::world::{ENDED, Run, STOKER, World, spawn};
 
 /// Which calls fail how, as a full or broken disk makes them.
 const FAULTS: [(&str, &str); 10] = [

@@ -10,10 +10,11 @@ use rustix::process::Signal;
 use stoker_testkit::git::{Edit, Tree};
 use stoker_testkit::process::Guarded;
 use stoker_testkit::tree;
+use stoker_testkit::wait::eventually;
 
 use crate::refusal::refused;
 use crate::update::nothing_is_left;
-use crate::world::{ENDED, Run, SOON, STOKER, World, eventually, plant, plant_files, spawn};
+use crate::world::{ENDED, Run, SOON, STOKER, World, plant, plant_files, spawn};
 
 /// Sends a signal to a command that listens to it, and returns how it ended.
 pub(crate) fn end(child: Guarded, signal: Signal) -> Run {

@@ -6,10 +6,11 @@ use rustix::process::Signal;
 use stoker_testkit::gateway::{Fault, Half, Options, State, Ugly};
 use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::tree;
+use stoker_testkit::wait::eventually;
 
 use crate::refusal::refused;
 use crate::site::Site;
-use crate::world::{ENDED, Run, eventually, plant};
+use crate::world::{ENDED, Run, plant};
 
 /// A site that has nothing yet, and the repository of its plant.
 fn line() -> (Site, Repo) {

@@ -16,7 +16,6 @@ mod full;
 mod gateway;
 mod hostile;
 mod lands;
-mod leak;
 mod many;
 mod mount;
 mod owed;

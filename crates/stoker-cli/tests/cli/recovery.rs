@@ -48,7 +48,7 @@ fn a_killed_update_is_finished_though_its_ref_is_gone_and_by_a_watch_too() {
     update.break_off(&world, &[]);
     let words = world.words("watch", AWAY, &["--ref", "new", "-o", "json"]);
     let watch = world.start(words);
-    crate::world::eventually("the update is finished", || world.live() == update.new);
+    stoker_testkit::wait::eventually("the update is finished", || world.live() == update.new);
     watch.signal(rustix::process::Signal::TERM).unwrap();
     Run::of(watch.output().unwrap()).exits(143);
 }

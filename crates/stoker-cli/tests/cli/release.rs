@@ -8,13 +8,14 @@ use rustix::process::Signal;
 use stoker_testkit::gateway::{Fault, Gateway, Half, Relock, Ugly};
 use stoker_testkit::git::Repo;
 use stoker_testkit::tree;
+use stoker_testkit::wait::eventually;
 
 use crate::owed::Line;
 use crate::refusal::refused;
 use crate::site::Site;
 use crate::trace::{Point, can_trace, learn, strike};
 use crate::update::Update;
-use crate::world::{ENDED, Run, eventually, plant};
+use crate::world::{ENDED, Run, plant};
 
 /// A site with files for both halves of a gateway, none of which is there yet.
 fn both_halves() -> (Site, Repo) {

@@ -7,9 +7,10 @@ use rustix::process::Signal;
 use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::git::tls::{Authority, Flaw};
 use stoker_testkit::port::DeadPort;
+use stoker_testkit::wait::eventually;
 
 use crate::follow::{Heard, end};
-use crate::world::{Run, STOKER, World, eventually, plant, plant_files};
+use crate::world::{Run, STOKER, World, plant, plant_files};
 
 const NOWHERE: &str = "https://nowhere.invalid/a.git";
 

@@ -9,10 +9,11 @@ use serde_json::Value;
 use stoker_testkit::gateway::{Fault, Half, State, Ugly};
 use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::process::Guarded;
+use stoker_testkit::wait::eventually;
 
 use crate::refusal::refused;
 use crate::site::Site;
-use crate::world::{Run, World, eventually, plant};
+use crate::world::{Run, World, plant};
 
 /// A site that is synced, and a commit that is not there yet.
 fn site() -> (Site, Repo) {

@@ -4,8 +4,8 @@ use std::fs;
 
 use stoker_testkit::git::Tree;
 use stoker_testkit::git::http::{Auth, HttpServer};
+use stoker_testkit::leak::Canary;
 
-use crate::leak::Canary;
 use crate::refusal::refused;
 use crate::trace::{can_trace, learn, strike};
 use crate::update::Update;
@@ -152,7 +152,7 @@ fn what_a_credential_file_holds_is_never_shown() {
                 let more: Vec<&str> = flags.iter().copied().chain([volume]).collect();
                 let run = world.sync(&url, &more);
                 assert!([1, 2].contains(&run.code), "{flags:?}: {run:?}");
-                canary.is_absent_from(&run);
+                run.hides(&canary);
             }
         }
     }

@@ -5,10 +5,11 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use stoker_testkit::git::{Repo, Tree};
+use stoker_testkit::leak::Canary;
 use stoker_testkit::process::{self, Guarded};
 use stoker_testkit::tree;
 use tempfile::TempDir;
@@ -160,6 +161,13 @@ impl Run {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
+    /// Claims that it says nothing of a secret.
+    #[track_caller]
+    pub(crate) fn hides(&self, canary: &Canary) {
+        let told = [&self.stdout, &self.stderr];
+        assert!(told.iter().all(|text| !canary.is_in(text.as_bytes())), "{self:#?}");
+    }
+
     /// Claims the exit code, and shows everything where it is another.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {
@@ -194,16 +202,6 @@ pub(crate) fn plant_files() -> tree::Tree {
 
 /// A signal ends a run within 5 s; a crowded machine gets some more.
 pub(crate) const ENDED: Duration = Duration::from_secs(15);
-
-/// Waits for what another process does; fails the test if it does not.
-#[track_caller]
-pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < SOON, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
 
 /// Whether the full matrices are asked for, not a sample.
 pub(crate) fn is_long() -> bool {

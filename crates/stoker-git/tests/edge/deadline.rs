@@ -11,6 +11,7 @@ use stoker_git::diagnosis::Fault;
 use stoker_git::{Access, Limits};
 use stoker_testkit::git::Oid;
 use stoker_testkit::port::DeadPort;
+use stoker_testkit::wait::eventually;
 
 use crate::world::{Place, public};
 
@@ -55,11 +56,7 @@ const SOON: Duration = Duration::from_secs(20);
 
 #[track_caller]
 fn await_helpers(port: u16, is_it: impl Fn(usize) -> bool, or_else: &str) {
-    let started = Instant::now();
-    while !is_it(talking_to(port)) {
-        assert!(started.elapsed() < SOON, "{or_else}");
-        thread::sleep(Duration::from_millis(2));
-    }
+    eventually(or_else, || is_it(talking_to(port)));
 }
 
 // R53, B11: a server that accepts and then says nothing, at several points of the conversation.

@@ -1,5 +1,7 @@
 //! Where a secret could show: what a program says, its processes, and all files around it.
 
+#![expect(clippy::unwrap_used, reason = "only tests call this, and fail where it does")]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,33 +14,36 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use tempfile::TempDir;
 
-use crate::world::{Run, World};
-
 /// What must not be seen, in all forms it might take.
-pub(crate) struct Canary(pub(crate) Vec<String>);
+#[derive(Clone)]
+pub struct Canary(Vec<String>);
 
 impl Canary {
-    pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+    /// A secret that is a text.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         Self(secrets.into_iter().flat_map(forms).collect())
     }
 
     /// The body of a private key: each of its lines alone gives it away.
-    pub(crate) fn of_key(path: &Path) -> Self {
+    pub fn of_key(path: &Path) -> Self {
         let text = fs::read_to_string(path).unwrap();
         let lines: Vec<&str> = text.lines().filter(|line| line.len() >= 60).collect();
         assert!(lines.len() > 2, "no key in {}", path.display());
         Self(lines.into_iter().map(ToOwned::to_owned).collect())
     }
 
-    fn is_in(&self, bytes: &[u8]) -> bool {
-        let text = String::from_utf8_lossy(bytes);
-        self.0.iter().any(|form| text.contains(form.as_str()))
+    /// Both of them.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
     }
 
-    #[track_caller]
-    pub(crate) fn is_absent_from(&self, run: &Run) {
-        assert!(!self.is_in(run.stdout.as_bytes()), "{run:#?}");
-        assert!(!self.is_in(run.stderr.as_bytes()), "{run:#?}");
+    /// Whether any form of it stands there.
+    #[must_use]
+    pub fn is_in(&self, bytes: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(bytes);
+        self.0.iter().any(|form| text.contains(form.as_str()))
     }
 }
 
@@ -70,10 +75,18 @@ fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
-/// Looks at arguments and environment of every process and at all files, again and again.
-pub(crate) struct Watch {
+/// Looks at arguments and environment of processes and at all files of a directory, again and again.
+pub struct Watch {
+    scene: Arc<Scene>,
     over: Arc<AtomicBool>,
     thread: JoinHandle<Seen>,
+}
+
+struct Scene {
+    canary: Canary,
+    /// What the environment of the processes to look at has: other tests run beside this one.
+    mark: String,
+    files: PathBuf,
 }
 
 #[derive(Default)]
@@ -83,28 +96,32 @@ struct Seen {
 }
 
 impl Watch {
-    pub(crate) fn start(canary: &Arc<Canary>, world: &World) -> Self {
+    /// Begins to look at `files` and at the processes whose environment has `mark`.
+    #[must_use]
+    pub fn start(canary: &Canary, mark: &str, files: &Path) -> Self {
+        let (canary, mark) = (canary.clone(), mark.to_owned());
+        let scene = Arc::new(Scene { canary, mark, files: files.to_owned() });
         let over = Arc::new(AtomicBool::new(false));
-        let (flag, canary, root) = (Arc::clone(&over), Arc::clone(canary), world.root().to_owned());
+        let (flag, seen_by) = (Arc::clone(&over), Arc::clone(&scene));
         let thread = thread::spawn(move || {
             let mut seen = Seen::default();
             while !flag.load(Ordering::Relaxed) {
-                look_at_processes(&canary, &root, &mut seen);
-                look_at_files(&canary, &root, &mut seen);
+                seen_by.look_at_processes(&mut seen);
+                look_at_files(&seen_by.canary, &seen_by.files, &mut seen);
                 // Others need the processor, too.
                 thread::sleep(Duration::from_millis(1));
             }
             seen
         });
-        Self { over, thread }
+        Self { scene, over, thread }
     }
 
     /// Claims that it saw the processes it was to see, and the canary nowhere.
     #[track_caller]
-    pub(crate) fn ends_without_a_leak(self, world: &World, canary: &Canary, programs: &[&str]) {
+    pub fn ends_without_a_leak(self, programs: &[&str]) {
         self.over.store(true, Ordering::Relaxed);
         let mut seen = self.thread.join().unwrap();
-        look_at_files(canary, world.root(), &mut seen);
+        look_at_files(&self.scene.canary, &self.scene.files, &mut seen);
         for program in programs {
             let is_seen = seen.processes.iter().any(|known| known.ends_with(program));
             assert!(is_seen, "{program} was not seen: {:?}", seen.processes);
@@ -113,21 +130,22 @@ impl Watch {
     }
 }
 
-/// Processes of this world only: other tests run beside this one.
-fn look_at_processes(canary: &Canary, root: &Path, seen: &mut Seen) {
-    let root = root.to_str().unwrap();
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let Ok(environ) = fs::read(entry.path().join("environ")) else { continue };
-        if !String::from_utf8_lossy(&environ).contains(root) {
-            continue;
-        }
-        let cmdline = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let program = cmdline.split(|byte| *byte == 0).next().unwrap_or_default();
-        seen.processes.insert(String::from_utf8_lossy(program).into_owned());
-        for (name, bytes) in [("environ", &environ), ("cmdline", &cmdline)] {
-            if canary.is_in(bytes) {
-                seen.leaks.insert(format!("{name} of {}", String::from_utf8_lossy(program)));
+impl Scene {
+    fn look_at_processes(&self, seen: &mut Seen) {
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let Ok(environ) = fs::read(entry.path().join("environ")) else { continue };
+            if !String::from_utf8_lossy(&environ).contains(&self.mark) {
+                continue;
             }
+            let cmdline = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let program = cmdline.split(|byte| *byte == 0).next().unwrap_or_default();
+            let program = String::from_utf8_lossy(program);
+            for (name, bytes) in [("environ", &environ), ("cmdline", &cmdline)] {
+                if self.canary.is_in(bytes) {
+                    seen.leaks.insert(format!("{name} of {program}"));
+                }
+            }
+            seen.processes.insert(program.into_owned());
         }
     }
 }
@@ -147,20 +165,27 @@ fn look_at_files(canary: &Canary, directory: &Path, seen: &mut Seen) {
 }
 
 /// A directory for secrets, outside of everything that is looked at.
-pub(crate) struct Safe(TempDir);
+pub struct Safe(TempDir);
 
 impl Safe {
-    pub(crate) fn new() -> Self {
+    /// One that is empty.
+    #[expect(clippy::new_without_default, reason = "it makes a directory")]
+    #[must_use]
+    pub fn new() -> Self {
         Self(TempDir::with_prefix("stoker-safe-").unwrap())
     }
 
-    pub(crate) fn put(&self, name: &str, secret: &str) -> String {
+    /// Puts a secret in, and returns its path.
+    #[must_use]
+    pub fn put(&self, name: &str, secret: &str) -> String {
         let path = self.path(name);
         fs::write(&path, secret).unwrap();
         path.to_str().unwrap().to_owned()
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    /// The path that something of this name has here.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 }
