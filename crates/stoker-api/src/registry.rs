@@ -5,16 +5,17 @@
 /// Declares an enum whose variants each stand for one name in the outside world.
 ///
 /// The doc comment of a variant is also its text in the reference pages.
+#[macro_export]
 macro_rules! registry {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident {
+        $visible:vis enum $name:ident {
             $( $(#[doc = $doc:literal])+ $variant:ident = $text:literal, )+
         }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name {
+        $visible enum $name {
             $( $(#[doc = $doc])+ $variant, )+
         }
 

@@ -40,6 +40,7 @@ pub(crate) struct Arguments {
 }
 
 /// What is remembered from one look to the next.
+#[derive(Debug, Default)]
 struct Memory {
     /// When all files were last looked at.
     drift_checked: Option<Instant>,
@@ -63,12 +64,17 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
     }
     let (name, url) = (job.origin.wanted.name(), job.origin.access.remote());
     context.console.invite(&format!("watching {name} of {url}, Ctrl-C ends"));
-    let mut memory = Memory { drift_checked: None, failures: 0, told: None };
+    let mut memory = Memory::default();
     loop {
-        job.target.look = memory.look(wanted);
+        job.target.look = memory.look(wanted, Instant::now());
         let outcome = sync::once(&job, cycle::SYNC, context);
-        memory.take(&outcome, &job, context);
-        match trigger.wait(memory.pause(interval), &context.interruption.cancel) {
+        // What was finished is told, though a signal came; that the signal broke off a run is no news.
+        let is_broken_off =
+            outcome.status == Status::Failed && context.interruption.cancel.is_cancelled();
+        if memory.take(&outcome, job.target.look, Instant::now()) && !is_broken_off {
+            context.console.outcome(&outcome);
+        }
+        match trigger.wait(memory.pause(interval, fastrand::f64()), &context.interruption.cancel) {
             Woken::Cancelled => return Ok(ExitCode::SUCCESS),
             Woken::Request => context.console.detail("asked to look at once"),
             Woken::Time => {}
@@ -99,39 +105,39 @@ impl Arguments {
 
 impl Memory {
     /// Drift is looked for on a slow timer of its own: asking for the ref is cheap, stat is not.
-    fn look(&self, wanted: Look) -> Look {
+    fn look(&self, wanted: Look, now: Instant) -> Look {
         match self.drift_checked {
-            Some(checked) if checked.elapsed() < DRIFT_PERIOD => Look::Touched,
+            Some(checked) if now - checked < DRIFT_PERIOD => Look::Touched,
             _ => wanted,
         }
     }
 
-    fn take(&mut self, outcome: &Outcome, job: &Job, context: &Context) {
+    /// Takes note of what came of a look, and returns whether it is news.
+    fn take(&mut self, outcome: &Outcome, look: Look, now: Instant) -> bool {
         let is_failed = outcome.status == Status::Failed;
         self.failures = if is_failed { self.failures + 1 } else { 0 };
         // A run that applied another commit looked only at what it touched.
         let is_same_commit = outcome.previous_commit == outcome.commit;
-        if !is_failed && is_same_commit && job.target.look != Look::Touched {
-            self.drift_checked = Some(Instant::now());
+        if !is_failed && is_same_commit && look != Look::Touched {
+            self.drift_checked = Some(now);
         }
         let error = outcome.error.as_ref().map(|failure| failure.message.clone());
         let said = Some((outcome.status, error));
         let is_news = outcome.status == Status::Synced || self.told != said;
-        // What was finished is told, though a signal came; that the signal broke off a run is no news.
-        let is_broken_off = is_failed && context.interruption.cancel.is_cancelled();
-        if is_news && !is_broken_off {
-            context.console.outcome(outcome);
-        }
         self.told = said;
+        is_news
     }
 
-    /// The interval, ± 10 % so that a thousand watchers spread; after failures shorter ones that grow
-    /// to it.
-    fn pause(&self, interval: Option<Duration>) -> Duration {
+    /// The interval, ± 10 % by a chance from 0 to 1, so that a thousand watchers spread; after failures
+    /// shorter ones that grow to it.
+    fn pause(&self, interval: Option<Duration>, chance: f64) -> Duration {
         let retry = (self.failures > 0).then(|| Duration::from_secs(1 << self.failures.min(6)));
         match interval.into_iter().chain(retry).min() {
-            Some(pause) => pause.mul_f64(0.9 + 0.2 * fastrand::f64()),
+            Some(pause) => pause.mul_f64(0.9 + 0.2 * chance),
             None => Duration::MAX,
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,81 +6,88 @@ use super::{Error, Reason};
 
 impl Error {
     /// Returns one sentence that says what to do next.
-    #[expect(clippy::too_many_lines, reason = "a registry: one sentence per reason")]
     pub fn hint(&self) -> &'static str {
-        match self.reason() {
-            Reason::InvalidAddress => {
+        self.reason().hint()
+    }
+}
+
+impl Reason {
+    /// Returns one sentence that says what to do next.
+    #[expect(clippy::too_many_lines, reason = "a registry: one sentence per reason")]
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::InvalidAddress => {
                 "give the gateway's address as http://host:8088 or https://host:8043"
             }
-            Reason::CertificatesUnusable => {
+            Self::CertificatesUnusable => {
                 "give a PEM file with the certificate of the authority that signed the gateway's"
             }
-            Reason::KeyMissing => {
+            Self::KeyMissing => {
                 "create an API key on the gateway (Platform > Security > API Keys) and put name:secret into a file that this user can read"
             }
-            Reason::KeyUnusable => "put the whole token, name:secret, on the only line of the file",
-            Reason::ConnectionRefused => {
+            Self::KeyUnusable => "put the whole token, name:secret, on the only line of the file",
+            Self::ConnectionRefused => {
                 "check that the gateway is up and that the port is its HTTP port (8088) or its HTTPS port (8043)"
             }
-            Reason::Unreachable => {
+            Self::Unreachable => {
                 "check the gateway's host name and the network between here and there"
             }
-            Reason::TimedOut => {
+            Self::TimedOut => {
                 "look at the gateway's load and its wrapper.log; one question gets 10 s, or --gateway-timeout where that is less"
             }
-            Reason::ConnectionLost => {
+            Self::ConnectionLost => {
                 "look at the gateway's wrapper.log for why the connection was closed, and check whether the port expects https://"
             }
-            Reason::TlsMismatch => {
+            Self::TlsMismatch => {
                 "use https:// with the HTTPS port (8043) and http:// with the HTTP port (8088)"
             }
-            Reason::CertificateUntrusted => {
+            Self::CertificateUntrusted => {
                 "give the gateway's certificate, or that of the authority that signed it, with --gateway-ca-file, and use a host name that it is for; this shows it: openssl s_client -showcerts -connect HOST:8043"
             }
-            Reason::Unauthorized => {
+            Self::Unauthorized => {
                 "check that this key exists on the gateway and that the file holds the full name:secret; a key made anew has a new secret"
             }
-            Reason::Forbidden => {
+            Self::Forbidden => {
                 "give one of the key's security levels Access, Read and Write permission in the gateway's security properties; if the key requires a secure channel, use https://"
             }
-            Reason::RouteNotFound => {
+            Self::RouteNotFound => {
                 "check the gateway's version: its API exists from Ignition 8.3 on; and that no path in front of it is missing from the address"
             }
-            Reason::NeedsCommissioning => {
+            Self::NeedsCommissioning => {
                 "commission the gateway in a browser, or by its environment; the scan is made up for afterwards"
             }
-            Reason::Redirected => {
+            Self::Redirected => {
                 "give the address that the gateway redirects to; redirects are not followed, so that the key goes nowhere else"
             }
-            Reason::TooManyRequests => {
+            Self::TooManyRequests => {
                 "wait; whatever stands in front of the gateway limits requests"
             }
-            Reason::GatewayStarting => {
+            Self::GatewayStarting => {
                 "wait until the gateway is running; the scan is made up for then"
             }
-            Reason::ServerFault => {
+            Self::ServerFault => {
                 "look at the gateway's logs (Platform > Diagnostics > Logs) for what failed"
             }
-            Reason::UnexpectedAnswer => {
+            Self::UnexpectedAnswer => {
                 "check that the address is a gateway's and not that of a proxy or a log-in page"
             }
-            Reason::AnswerTooLarge => {
+            Self::AnswerTooLarge => {
                 "check that the address is a gateway's: none of its answers to us is that large"
             }
-            Reason::ScanLockHeld => {
+            Self::ScanLockHeld => {
                 "wait for whoever holds it; what a killed run of ours has left is over by itself after 60 s at the latest: run the same command again, with --gateway-timeout 90s"
             }
-            Reason::ScanTimedOut => {
+            Self::ScanTimedOut => {
                 "look at the gateway's logs for the scan; the next run asks again"
             }
-            Reason::DesignerSessionActive => {
+            Self::DesignerSessionActive => {
                 "close the designer sessions, or set the designer session policy to proceed"
             }
-            Reason::DesignerStateUnknown => {
+            Self::DesignerStateUnknown => {
                 "let the key read designers, or set the designer session policy to proceed"
             }
-            Reason::Cancelled => "run it again when it is convenient; nothing is left half done",
-            Reason::Internal => "check the limits of this process (threads, open files)",
+            Self::Cancelled => "run it again when it is convenient; nothing is left half done",
+            Self::Internal => "check the limits of this process (threads, open files)",
         }
     }
 }

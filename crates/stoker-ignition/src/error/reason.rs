@@ -1,37 +1,65 @@
 //! The reason of an error, for machines: a closed set, and what follows from each.
 
+use stoker_api::registry;
+
 use super::Error;
 
-/// Why, as a word that scripts and conditions can rely on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each is its own explanation; `hint` says what to do")]
-pub enum Reason {
-    InvalidAddress,
-    CertificatesUnusable,
-    KeyMissing,
-    KeyUnusable,
-    ConnectionRefused,
-    Unreachable,
-    TimedOut,
-    ConnectionLost,
-    TlsMismatch,
-    CertificateUntrusted,
-    Unauthorized,
-    Forbidden,
-    RouteNotFound,
-    NeedsCommissioning,
-    Redirected,
-    TooManyRequests,
-    GatewayStarting,
-    ServerFault,
-    UnexpectedAnswer,
-    AnswerTooLarge,
-    ScanLockHeld,
-    ScanTimedOut,
-    DesignerSessionActive,
-    DesignerStateUnknown,
-    Cancelled,
-    Internal,
+registry! {
+    /// Why, as a word that scripts and conditions can rely on.
+    pub enum Reason {
+        /// The gateway's address is none.
+        InvalidAddress = "GatewayAddressInvalid",
+        /// The file with certificates to trust can't be read, or has none.
+        CertificatesUnusable = "GatewayCertificatesUnusable",
+        /// There is no API key, or its file can't be read.
+        KeyMissing = "GatewayKeyMissing",
+        /// The file of the API key does not hold one key, `name:secret`.
+        KeyUnusable = "GatewayKeyUnusable",
+        /// Nobody listens at the gateway's port.
+        ConnectionRefused = "GatewayConnectionRefused",
+        /// The gateway's host has no address, or the network leads nowhere.
+        Unreachable = "GatewayUnreachable",
+        /// The gateway did not answer in time.
+        TimedOut = "GatewayTimedOut",
+        /// The connection ended in the middle of an answer.
+        ConnectionLost = "GatewayConnectionLost",
+        /// One side speaks TLS and the other does not.
+        TlsMismatch = "GatewayTLSMismatch",
+        /// The gateway's certificate is not trusted, or is for another host.
+        CertificateUntrusted = "GatewayCertificateUntrusted",
+        /// The gateway does not know the API key (401).
+        Unauthorized = "GatewayUnauthorized",
+        /// The API key lacks a permission (403).
+        Forbidden = "GatewayForbidden",
+        /// The gateway has no such API (404).
+        RouteNotFound = "GatewayRouteNotFound",
+        /// The gateway has not been commissioned yet.
+        NeedsCommissioning = "GatewayNeedsCommissioning",
+        /// The gateway's address redirects to another one.
+        Redirected = "GatewayRedirected",
+        /// Something limits requests to the gateway (429).
+        TooManyRequests = "GatewayTooManyRequests",
+        /// The gateway did not become ready in time.
+        GatewayStarting = "GatewayStarting",
+        /// The gateway failed (5xx).
+        ServerFault = "GatewayServerFault",
+        /// The answer is not one of a gateway.
+        UnexpectedAnswer = "GatewayUnexpectedAnswer",
+        /// The answer is larger than any of a gateway.
+        AnswerTooLarge = "GatewayAnswerTooLarge",
+        /// Somebody else holds the gateway's scan lock.
+        ScanLockHeld = "ScanLockHeld",
+        /// The scan did not end in time.
+        ScanTimedOut = "ScanTimedOut",
+        /// A Designer is open, and the policy is to wait or to fail.
+        DesignerSessionActive = "DesignerSessionActive",
+        /// The gateway does not say whether a Designer is open, and the policy is to wait or to fail.
+        DesignerStateUnknown = "DesignerStateUnknown",
+        /// The run was asked to end.
+        Cancelled = "Cancelled",
+        /// This process could not begin to talk to the gateway.
+        Internal = "Internal",
+    }
 }
 
 /// What a caller does about the files when the gateway's API fails before they are in place.
@@ -50,40 +78,6 @@ pub enum Retry {
     Backoff,
     /// At the next period: somebody must do something first, on the gateway or here.
     NextPeriod,
-}
-
-impl Reason {
-    /// Returns the word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidAddress => "GatewayAddressInvalid",
-            Self::CertificatesUnusable => "GatewayCertificatesUnusable",
-            Self::KeyMissing => "GatewayKeyMissing",
-            Self::KeyUnusable => "GatewayKeyUnusable",
-            Self::ConnectionRefused => "GatewayConnectionRefused",
-            Self::Unreachable => "GatewayUnreachable",
-            Self::TimedOut => "GatewayTimedOut",
-            Self::ConnectionLost => "GatewayConnectionLost",
-            Self::TlsMismatch => "GatewayTLSMismatch",
-            Self::CertificateUntrusted => "GatewayCertificateUntrusted",
-            Self::Unauthorized => "GatewayUnauthorized",
-            Self::Forbidden => "GatewayForbidden",
-            Self::RouteNotFound => "GatewayRouteNotFound",
-            Self::NeedsCommissioning => "GatewayNeedsCommissioning",
-            Self::Redirected => "GatewayRedirected",
-            Self::TooManyRequests => "GatewayTooManyRequests",
-            Self::GatewayStarting => "GatewayStarting",
-            Self::ServerFault => "GatewayServerFault",
-            Self::UnexpectedAnswer => "GatewayUnexpectedAnswer",
-            Self::AnswerTooLarge => "GatewayAnswerTooLarge",
-            Self::ScanLockHeld => "ScanLockHeld",
-            Self::ScanTimedOut => "ScanTimedOut",
-            Self::DesignerSessionActive => "DesignerSessionActive",
-            Self::DesignerStateUnknown => "DesignerStateUnknown",
-            Self::Cancelled => "Cancelled",
-            Self::Internal => "Internal",
-        }
-    }
 }
 
 impl Error {

@@ -138,7 +138,7 @@ fn mapping(reader: &mut Reader<'_>) -> Option<MappingRecord> {
 
 fn warning(reader: &mut Reader<'_>) -> Option<Warning> {
     Some(Warning {
-        code: Code::parse(reader.bytes()?)?,
+        code: Code::find(std::str::from_utf8(reader.bytes()?).ok()?)?,
         path: path(reader)?,
         message: text(reader)?,
     })

@@ -1,0 +1,70 @@
+use super::*;
+
+const LOOK: Look = Look::Stat;
+
+fn outcome(status: Status, commits: [&str; 2]) -> Outcome {
+    let [previous, commit] = commits.map(|commit| Some(commit.to_owned()));
+    let error = (status == Status::Failed).then(|| Failure::usage("in vain"));
+    let mut outcome = Outcome::begin(None);
+    outcome.status = status;
+    (outcome.previous_commit, outcome.commit, outcome.error) = (previous, commit, error);
+    outcome
+}
+
+#[test]
+fn files_are_looked_at_every_ten_minutes_and_again_when_a_look_was_not_one() {
+    let start = Instant::now();
+    let at = |minutes| start + Duration::from_mins(minutes);
+    let (same, other) = (["a", "a"], ["a", "b"]);
+    for (status, commits, look, is_checked) in [
+        (Status::Unchanged, same, LOOK, true),
+        (Status::Synced, same, LOOK, true),
+        (Status::Synced, other, LOOK, false),
+        (Status::Unchanged, same, Look::Touched, false),
+        (Status::Failed, same, LOOK, false),
+    ] {
+        let mut memory = Memory::default();
+        assert_eq!(memory.look(LOOK, at(0)), LOOK, "the first time");
+        memory.take(&outcome(status, commits), look, at(0));
+        let next = if is_checked { Look::Touched } else { LOOK };
+        assert_eq!(memory.look(LOOK, at(9)), next, "{status:?} {commits:?} {look:?}");
+        assert_eq!(memory.look(LOOK, at(10)), LOOK);
+    }
+}
+
+#[test]
+fn a_state_is_told_once_and_every_sync() {
+    let now = Instant::now();
+    let mut memory = Memory::default();
+    let mut told = |status, commits| memory.take(&outcome(status, commits), LOOK, now);
+    assert!(told(Status::Synced, ["a", "b"]));
+    assert!(told(Status::Synced, ["b", "c"]));
+    assert!(told(Status::Unchanged, ["c", "c"]));
+    assert!(!told(Status::Unchanged, ["c", "c"]));
+    assert!(told(Status::Failed, ["c", "c"]));
+    assert!(!told(Status::Failed, ["c", "c"]));
+    assert!(told(Status::Unchanged, ["c", "c"]));
+}
+
+#[test]
+fn pauses_are_spread_and_shorter_after_failures_until_they_have_grown() {
+    let seconds = Duration::from_secs;
+    let minute = Some(seconds(60));
+    for (failures, interval, chance, pause) in [
+        (0, minute, 0.5, seconds(60)),
+        (0, minute, 0.0, seconds(54)),
+        (0, minute, 1.0, seconds(66)),
+        (1, minute, 0.5, seconds(2)),
+        (5, minute, 0.5, seconds(32)),
+        (6, minute, 0.5, seconds(60)),
+        (u32::MAX, minute, 0.5, seconds(60)),
+        (1, None, 0.5, seconds(2)),
+        (u32::MAX, None, 0.5, seconds(64)),
+        (0, None, 0.5, Duration::MAX),
+    ] {
+        let memory = Memory { failures, ..Memory::default() };
+        let paused = memory.pause(interval, chance);
+        let off = paused.abs_diff(pause);
+        assert!(off < Duration::from_millis(1), "{failures} {interval:?} {chance}: {paused:?}");
+    }
+}
