@@ -16,13 +16,16 @@ mod amend;
 #[cfg(test)]
 mod loss;
 #[cfg(test)]
+mod partial;
+#[cfg(test)]
 mod power;
 mod step;
 #[cfg(test)]
 mod tests;
+mod touched;
 
 use crate::disk::{Dir, DiskError};
-use crate::journal::{self, Group};
+use crate::journal::{self, Group, Step};
 use crate::lock::Lock;
 use crate::manifest::header::Header;
 use crate::manifest::record::DirPatch;
@@ -31,6 +34,7 @@ use crate::store;
 use crate::write::Stage;
 use amend::Amended;
 pub(crate) use step::Pass;
+pub(crate) use step::Undone;
 use step::{Staged, Stepper};
 
 /// Asked before live files change, and between two directories.
@@ -106,19 +110,19 @@ impl Gate for OpenGate {
 }
 
 /// What applying goes by.
-pub(crate) struct Application<'a> {
+pub(crate) struct Application<'a, 's> {
     pub(crate) root: &'a Dir,
     pub(crate) state: &'a Dir,
-    pub(crate) groups: &'a [Group],
+    pub(crate) groups: &'s [Group],
     pub(crate) header: &'a Header,
     pub(crate) patches: &'a [DirPatch],
     /// The commit of the last complete sync.
     pub(crate) last_commit: &'a str,
 }
 
-impl Application<'_> {
-    /// Applies what is prepared, and returns the paths that failed.
-    pub(crate) fn run(self, lock: &Lock, gate: &mut dyn Gate) -> Result<Vec<DiskError>, Error> {
+impl<'s> Application<'_, 's> {
+    /// Applies what is prepared, and returns what could not be done.
+    pub(crate) fn run(&self, lock: &Lock, gate: &mut dyn Gate) -> Result<Vec<Undone<'s>>, Error> {
         let record = |source| Error::Record { source };
         self.open(gate).map_err(|source| Error::Gate { source })?;
         if !lock.is_held(self.state) {
@@ -139,12 +143,12 @@ impl Application<'_> {
         gate.open()
     }
 
-    /// Takes the steps of the journal, makes it the manifest, and returns the paths that failed.
+    /// Takes the steps of the journal, makes it the manifest, and returns what could not be done.
     pub(crate) fn take(
         &self,
         pass: Pass,
         gate: &mut dyn Gate,
-    ) -> Result<Vec<DiskError>, DiskError> {
+    ) -> Result<Vec<Undone<'s>>, DiskError> {
         let staged = Staged::open(self.root, pass);
         let mut stepper = Stepper::new(self.root, &staged);
         for (index, group) in self.groups.iter().enumerate() {
@@ -153,13 +157,14 @@ impl Application<'_> {
             }
             stepper.take(group);
         }
-        let failed = stepper.finish()?;
-        if !failed.is_empty() {
-            let amended = Amended { header: self.header, patches: self.patches, failed: &failed };
+        let undone = stepper.finish()?;
+        if !undone.is_empty() {
+            let steps: Vec<&Step> = undone.iter().map(|undone| undone.step).collect();
+            let amended = Amended { header: self.header, patches: self.patches, undone: &steps };
             amended.write(self.state, self.last_commit)?;
         }
         commit(self.root, self.state, self.header.generation)?;
-        Ok(failed)
+        Ok(undone)
     }
 }
 

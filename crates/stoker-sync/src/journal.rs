@@ -22,8 +22,8 @@ pub(crate) enum Step {
     Place { staged: u64, to: RelPath },
     /// Move the staged directory to this path.
     Graft { staged: u64, to: RelPath },
-    /// Delete this file.
-    Delete { path: RelPath },
+    /// Delete this file, which is ours or is nobody's.
+    Delete { path: RelPath, is_ours: bool },
     /// Remove this directory and the empty directories in it.
     Clear { path: RelPath },
     /// Make this file executable, or not.
@@ -55,6 +55,10 @@ pub(crate) fn graft_of(grafts: &[RelPath], path: &[u8]) -> Option<usize> {
 pub(crate) fn steps(work: &Work) -> Vec<Group> {
     let mut groups: BTreeMap<RelPath, Parts> = BTreeMap::new();
     let mut deletes: BTreeSet<RelPath> = work.deletes.clone();
+    let delete = |path: &RelPath| {
+        let is_ours = !work.orphans.contains(path);
+        Step::Delete { path: path.clone(), is_ours }
+    };
     for path in &work.clears {
         let (from, to) = (path.join(b""), [path, &b"0"[..]].concat());
         let below = (Bound::Excluded(&*from), Bound::Excluded(&*to));
@@ -62,14 +66,14 @@ pub(crate) fn steps(work: &Work) -> Vec<Group> {
         let first = &mut groups.entry(path.parent()).or_default().first;
         for path in inside.into_iter().filter(|file| path::within(file, path)) {
             deletes.remove(&path);
-            first.push(Step::Delete { path });
+            first.push(delete(&path));
         }
         first.push(Step::Clear { path: path.clone() });
     }
     for (staged, to) in (0..).zip(&work.grafts) {
         let parts = groups.entry(to.parent()).or_default();
         if deletes.remove(to) {
-            parts.first.push(Step::Delete { path: to.clone() });
+            parts.first.push(delete(to));
         }
         parts.payload.push(Step::Graft { staged, to: to.clone() });
     }
@@ -84,7 +88,7 @@ pub(crate) fn steps(work: &Work) -> Vec<Group> {
         groups.entry(path.parent()).or_default().add(path, step);
     }
     for path in deletes {
-        groups.entry(path.parent()).or_default().delete(&path);
+        groups.entry(path.parent()).or_default().delete(delete(&path));
     }
     let mut ordered: Vec<Group> = groups.into_values().map(Parts::ordered).collect();
     ordered.extend(work.empties.iter().map(|path| vec![Step::RemoveDir { path: path.clone() }]));
@@ -106,9 +110,8 @@ impl Parts {
         if is_manifest { self.manifest.push(step) } else { self.payload.push(step) }
     }
 
-    fn delete(&mut self, path: &RelPath) {
-        let is_manifest = path::file_name(path) == RESOURCE_MANIFEST;
-        let step = Step::Delete { path: path.clone() };
+    fn delete(&mut self, step: Step) {
+        let is_manifest = path::file_name(step.path()) == RESOURCE_MANIFEST;
         if is_manifest { self.first.push(step) } else { self.last.push(step) }
     }
 
@@ -122,7 +125,7 @@ impl Step {
     pub(crate) fn path(&self) -> &RelPath {
         match self {
             Self::Place { to, .. } | Self::Graft { to, .. } => to,
-            Self::Delete { path }
+            Self::Delete { path, .. }
             | Self::Clear { path }
             | Self::Mode { path, .. }
             | Self::RemoveDir { path } => path,
@@ -133,7 +136,7 @@ impl Step {
         let (tag, number) = match self {
             Self::Place { staged, .. } => (0, *staged),
             Self::Graft { staged, .. } => (1, *staged),
-            Self::Delete { .. } => (2, 0),
+            Self::Delete { is_ours, .. } => (2, u64::from(*is_ours)),
             Self::Clear { .. } => (3, 0),
             Self::Mode { is_executable, .. } => (4, u64::from(*is_executable)),
             Self::RemoveDir { .. } => (5, 0),
@@ -149,7 +152,7 @@ impl Step {
         Some(match tag {
             0 => Self::Place { staged: number, to: path },
             1 => Self::Graft { staged: number, to: path },
-            2 => Self::Delete { path },
+            2 => Self::Delete { path, is_ours: number != 0 },
             3 => Self::Clear { path },
             4 => Self::Mode { path, is_executable: number != 0 },
             5 => Self::RemoveDir { path },

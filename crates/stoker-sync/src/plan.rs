@@ -108,6 +108,8 @@ pub(crate) struct Work {
     /// Directories that make way for files; nothing in them outlives `deletes`.
     pub(crate) clears: Vec<RelPath>,
     pub(crate) deletes: BTreeSet<RelPath>,
+    /// Those of them that nobody here has made.
+    pub(crate) orphans: BTreeSet<RelPath>,
     pub(crate) chmods: Vec<(RelPath, bool)>,
     /// Directories that may be empty afterwards, deepest first.
     pub(crate) empties: Vec<RelPath>,

@@ -4,7 +4,7 @@
 //! is found was not yet to be seen and goes. What is finished changes live files, so that the gate is
 //! asked before, as for any other change.
 
-use crate::apply::{Application, Gate, Pass};
+use crate::apply::{Application, Gate, Pass, Undone};
 use crate::disk::{Dir, DiskError};
 use crate::journal::{self, Group};
 use crate::manifest::Manifest;
@@ -124,11 +124,11 @@ fn finish(
     let (header, patches, groups) = (&header, &patches[..], &groups[..]);
     let application = Application { root, state, groups, header, patches, last_commit };
     application.open(gate).map_err(|source| Error::Gate { source })?;
-    let failed = application.take(Pass::Again, gate).map_err(disk)?;
+    let undone = application.take(Pass::Again, gate).map_err(disk)?;
     let message = "a run that had ended early was finished, but this path could not be changed";
     let unfinished =
-        |error: &DiskError| Warning::new(Code::Recovered, error.path().clone(), message);
+        |undone: &Undone<'_>| Warning::new(Code::Recovered, undone.step.path().clone(), message);
     let mut warnings = vec![told("a run that had ended early was finished")];
-    warnings.extend(failed.iter().map(unfinished));
+    warnings.extend(undone.iter().map(unfinished));
     Ok(warnings)
 }

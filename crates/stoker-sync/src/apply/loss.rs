@@ -1,24 +1,14 @@
 //! Claims about runs whose own files are taken away or torn.
 
 use super::Error;
+use super::partial::apply_by;
 use super::tests::{commits, expected, prepared, wanted};
 use crate::disk::fault::{self, Fault};
 use crate::report::Halves;
 use crate::request::Scan;
 use crate::testing::{Commit, Scratch, sync};
 use crate::warning::Code;
-use crate::{Cancel, OpenGate, Report, Request, Written};
-
-/// Writes what a commit brings, and lets `apply` do the rest.
-fn apply_by(
-    scratch: &Scratch,
-    commit: &Commit,
-    apply: impl FnOnce(Written<'_>) -> Result<Report, Error>,
-) -> Result<Report, Error> {
-    let (mut engine, mut source, cancel) = (scratch.engine(), commit.clone(), Cancel::default());
-    let plan = engine.plan(&mut source, &wanted(commit), &cancel).unwrap();
-    apply(engine.write(plan, &mut source, &cancel).unwrap())
-}
+use crate::{OpenGate, Request};
 
 fn take_stage(scratch: &Scratch) {
     scratch.rename("data/.sync-staging", "taken");
@@ -28,7 +18,7 @@ fn take_stage(scratch: &Scratch) {
 fn what_vanished_before_it_was_placed_is_named_and_brought_by_the_next_run() {
     let (old, new) = commits();
     let scratch = prepared(Some(&old));
-    let robbed = apply_by(&scratch, &new, |written| {
+    let robbed = apply_by(&scratch, (&new, &wanted(&new)), |written| {
         take_stage(&scratch);
         written.apply(&mut OpenGate)
     });
@@ -50,8 +40,9 @@ fn a_killed_run_whose_stage_is_gone_is_not_taken_for_done() {
     let scratch = prepared(Some(&old));
     // The journal counts, and then nothing more happens.
     let death = Some(Fault::Crash { at: 2 });
-    let died =
-        apply_by(&scratch, &new, |written| fault::under(death, || written.apply(&mut OpenGate)).0);
+    let died = apply_by(&scratch, (&new, &wanted(&new)), |written| {
+        fault::under(death, || written.apply(&mut OpenGate)).0
+    });
     died.unwrap_err();
     take_stage(&scratch);
     let engine = scratch.engine();
@@ -73,8 +64,9 @@ fn a_journal_that_can_not_be_read_takes_no_debt_along() {
     let both = Halves { projects: true, config: true };
     scratch.engine().settle(both).unwrap();
     let death = Some(Fault::Crash { at: 2 });
-    let died =
-        apply_by(&scratch, &new, |written| fault::under(death, || written.apply(&mut OpenGate)).0);
+    let died = apply_by(&scratch, (&new, &wanted(&new)), |written| {
+        fault::under(death, || written.apply(&mut OpenGate)).0
+    });
     died.unwrap_err();
     scratch.write("data/.stoker/journal", "torn");
     let engine = scratch.engine();
@@ -87,21 +79,4 @@ fn a_journal_that_can_not_be_read_takes_no_debt_along() {
     assert!(report.warnings.iter().any(|told| told.code == Code::ManifestCorrupt), "{report:?}");
     assert_eq!(scratch.engine().view().owed(), both);
     assert_eq!(scratch.read("data/projects/a"), "new");
-}
-
-// A6: a directory of which only a part arrived is not known to be there.
-#[test]
-fn a_directory_that_arrived_in_part_is_brought_by_the_next_run() {
-    let (old, new) = commits();
-    let scratch = prepared(Some(&old));
-    let hindered = apply_by(&scratch, &new, |written| {
-        scratch.write("data/projects/fresh/deep", "in the way");
-        written.apply(&mut OpenGate)
-    });
-    let Err(Error::Incomplete { failed, .. }) = hindered else { panic!("{hindered:?}") };
-    let named = failed.iter().map(|error| error.path().to_string()).collect::<Vec<_>>();
-    assert!(named.contains(&"projects/fresh".to_owned()), "{named:?}");
-    scratch.remove("data/projects/fresh/deep");
-    sync(&scratch, &new, &wanted(&new)).unwrap();
-    assert_eq!(scratch.snapshot("data"), expected(&new));
 }

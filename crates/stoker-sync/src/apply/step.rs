@@ -1,16 +1,12 @@
 //! Taking steps on the live tree, each of them repeatable.
 
-use std::collections::BTreeSet;
-
 use rustix::io::Errno;
 
+use super::touched::Touched;
 use crate::disk::{Dir, DiskError, Nature};
 use crate::journal::{self, Group, Step};
-use crate::name::{STAGING_DIR, TEMPORARY_PREFIX};
+use crate::name::{RESOURCE_MANIFEST, STAGING_DIR, TEMPORARY_PREFIX};
 use crate::path::{self, RelPath};
-
-/// Up to so many directories are made durable one by one; beyond, the volume is synced once.
-const FEW: usize = 16;
 
 /// How often a file is moved to a directory that somebody keeps removing.
 const PATIENCE: usize = 20;
@@ -33,13 +29,20 @@ pub(super) struct Staged {
     dir: Result<Dir, DiskError>,
 }
 
+/// A step that could not be taken.
+pub(crate) struct Undone<'s> {
+    pub(crate) step: &'s Step,
+    /// What stopped it; its path may lie within that of the step, or above it.
+    pub(crate) error: DiskError,
+}
+
 /// Takes steps and remembers what they touched.
-pub(super) struct Stepper<'a> {
+pub(super) struct Stepper<'a, 's> {
     root: &'a Dir,
     staged: &'a Staged,
     open: Option<Dir>,
-    touched: BTreeSet<RelPath>,
-    failed: Vec<DiskError>,
+    touched: Touched,
+    undone: Vec<Undone<'s>>,
 }
 
 impl Staged {
@@ -58,50 +61,38 @@ impl Staged {
     }
 }
 
-impl<'a> Stepper<'a> {
+impl<'a, 's> Stepper<'a, 's> {
     /// Begins on the live tree.
     pub(super) fn new(root: &'a Dir, staged: &'a Staged) -> Self {
-        Self { root, staged, open: None, touched: BTreeSet::new(), failed: Vec::new() }
+        Self { root, staged, open: None, touched: Touched::default(), undone: Vec::new() }
     }
 
     /// Takes the steps of one directory. After a failure the rest of them is left: a resource is
     /// changed as a whole or seen to be unchanged.
-    pub(super) fn take(&mut self, group: &Group) {
+    pub(super) fn take(&mut self, group: &'s Group) {
         for (at, step) in group.iter().enumerate() {
             if let Err(error) = self.step(step) {
-                // The step itself is among them: what failed may be only a part of it.
-                let undone = group[at..].iter().map(|step| error.of_other(step.path()));
-                let undone: Vec<DiskError> =
-                    undone.filter(|other| other.path() != error.path()).collect();
-                self.failed.push(error);
-                self.failed.extend(undone);
+                let rest = group[at + 1..].iter();
+                let rest = rest.map(|step| Undone { step, error: error.of_other(step.path()) });
+                let rest: Vec<Undone<'_>> = rest.collect();
+                self.undone.push(Undone { step, error });
+                self.undone.extend(rest);
                 return;
             }
         }
     }
 
-    /// Makes what was touched durable, and returns the failures.
-    pub(super) fn finish(self) -> Result<Vec<DiskError>, DiskError> {
-        if self.touched.len() > FEW {
-            self.root.sync_volume()?;
-            return Ok(self.failed);
-        }
-        for path in &self.touched {
-            match self.root.open(path) {
-                Ok(dir) => dir.sync()?,
-                // Removed by a later step, or replaced by somebody: its parent is touched, too.
-                Err(error) if error.is_absence() || error.is(Errno::LOOP) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(self.failed)
+    /// Makes what was touched durable, and returns what could not be done.
+    pub(super) fn finish(self) -> Result<Vec<Undone<'s>>, DiskError> {
+        self.touched.sync(self.root)?;
+        Ok(self.undone)
     }
 
     fn step(&mut self, step: &Step) -> Done {
         match step {
             Step::Place { staged, to } => self.place(&journal::staged_file(*staged), to),
             Step::Graft { staged, to } => self.graft(&journal::staged_dir(*staged), to),
-            Step::Delete { path } => self.delete(path),
+            Step::Delete { path, .. } => self.delete(path),
             Step::Clear { path } => self.clear(path),
             Step::Mode { path, is_executable } => self.chmod(path, *is_executable),
             Step::RemoveDir { path } => {
@@ -112,7 +103,7 @@ impl<'a> Stepper<'a> {
     }
 
     fn place(&mut self, staged: &[u8], to: &RelPath) -> Done {
-        self.touch(&to.parent());
+        self.touched.add(&to.parent());
         let Some(staging) = self.staged.find(staged, to)? else { return Ok(()) };
         let mut moved = Ok(());
         for _ in 0..PATIENCE {
@@ -128,16 +119,17 @@ impl<'a> Stepper<'a> {
     }
 
     fn graft(&mut self, staged: &[u8], to: &RelPath) -> Done {
-        self.touch(&to.parent());
+        self.touched.add(&to.parent());
         let Some(staging) = self.staged.find(staged, to)? else { return Ok(()) };
         let parent = self.make_way(&to.parent())?;
         let name = path::file_name(to);
         match staging.rename_new(staged, parent, name) {
             // Somebody made the directory meanwhile, or it is on another volume: move what is in it.
             Err(error) if is_occupied(&error) => {
-                let mut merged = Vec::new();
-                merge(&staging.open(staged)?, parent, name, &mut merged)?;
-                self.touched.extend(merged);
+                let mut merged = Touched::default();
+                let done = merge(&staging.open(staged)?, parent, name, &mut merged);
+                self.touched.append(merged);
+                done?;
                 staging.remove_tree(staged)?;
             }
             done => done?,
@@ -148,17 +140,18 @@ impl<'a> Stepper<'a> {
     fn delete(&mut self, path: &RelPath) -> Done {
         let parent = path.parent();
         let done = match self.open(&parent) {
-            Ok(dir) => dir.unlink(path::file_name(path)),
+            // Also if it is found done: whoever did it may not have come to make it durable.
+            Ok(dir) => {
+                let done = dir.unlink(path::file_name(path));
+                self.touched.add(&parent);
+                done
+            }
             Err(error) => Err(error),
         };
         match done {
             // Gone already, or something else by now: that is drift, and not ours to delete.
-            Err(error) if error.is_absence() || error.is(Errno::ISDIR) => Ok(()),
-            Err(error) => Err(error),
-            Ok(()) => {
-                self.touch(&parent);
-                Ok(())
-            }
+            Err(error) if error.is_absence() || is_other(&error) => Ok(()),
+            done => done,
         }
     }
 
@@ -168,11 +161,11 @@ impl<'a> Stepper<'a> {
             Err(error) if error.is_absence() => return Ok(()),
             parent => parent?,
         };
+        self.touched.add_open(&parent);
         let name = path::file_name(path);
         if parent.look(name)?.is_none_or(|look| look.nature != Nature::Dir) {
             return Ok(());
         }
-        self.touch(&path.parent());
         remove_empty(&parent, name)
     }
 
@@ -187,23 +180,20 @@ impl<'a> Stepper<'a> {
     /// Not empty, gone, or held by somebody: an empty directory is not worth a failed run.
     fn remove_dir(&mut self, path: &RelPath) {
         self.open = None;
-        let parent = path.parent();
-        let removed = self.root.open(&parent).and_then(|dir| dir.remove_dir(path::file_name(path)));
-        if removed.is_ok() {
-            self.touch(&parent);
-        }
-    }
-
-    fn touch(&mut self, directory: &RelPath) {
-        if !self.touched.contains(directory) {
-            self.touched.insert(directory.clone());
+        if let Ok(parent) = self.root.open(path::parent(path)) {
+            parent.remove_dir(path::file_name(path)).ok();
+            self.touched.add_open(&parent);
         }
     }
 
     fn open(&mut self, directory: &RelPath) -> Result<&Dir, DiskError> {
         let dir = match self.open.take() {
             Some(dir) if dir.path() == directory => dir,
-            _ => self.root.open(directory)?,
+            _ => {
+                let dir = self.root.open(directory)?;
+                self.touched.note_volume(&dir);
+                dir
+            }
         };
         Ok(self.open.insert(dir))
     }
@@ -216,7 +206,7 @@ impl<'a> Stepper<'a> {
             for component in directory.components() {
                 dir = match dir.open(component) {
                     Err(error) if error.is(Errno::NOENT) => {
-                        self.touched.insert(dir.path().clone());
+                        self.touched.add_open(&dir);
                         dir.make_dir(component, 0o755)?
                     }
                     opened => opened?,
@@ -225,6 +215,11 @@ impl<'a> Stepper<'a> {
         }
         self.open(directory)
     }
+}
+
+/// A directory instead of a file, or a link instead of a directory.
+fn is_other(error: &DiskError) -> bool {
+    error.is(Errno::ISDIR) || error.is(Errno::LOOP)
 }
 
 fn is_gone(done: &Done) -> bool {
@@ -255,13 +250,16 @@ fn move_file(from: &Dir, staged: &[u8], to: &Dir, name: &[u8]) -> Done {
 }
 
 /// Moves what is in a staged directory into a live one, file by file.
-fn merge(from: &Dir, parent: &Dir, name: &[u8], touched: &mut Vec<RelPath>) -> Done {
+fn merge(from: &Dir, parent: &Dir, name: &[u8], touched: &mut Touched) -> Done {
     let to = match parent.open(name) {
         Err(error) if error.is(Errno::NOENT) => parent.make_dir(name, 0o755)?,
         opened => opened?,
     };
-    touched.push(to.path().clone());
-    for entry in from.list()? {
+    touched.add_open(&to);
+    let mut entries = from.list()?;
+    // Payload comes before `resource.json`, here too.
+    entries.sort_by_key(|entry| *entry.name == *RESOURCE_MANIFEST);
+    for entry in entries {
         if entry.nature == Nature::Dir {
             merge(&from.open(&entry.name)?, &to, &entry.name, touched)?;
         } else {

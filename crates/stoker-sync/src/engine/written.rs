@@ -5,10 +5,9 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 use super::Engine;
-use crate::apply::{self, Application, Gate};
+use crate::apply::{self, Application, Gate, Undone};
 use crate::cancel::Cancel;
 use crate::compose::mount;
-use crate::disk::DiskError;
 use crate::journal::{self, Group};
 use crate::manifest::Manifest;
 use crate::manifest::segment;
@@ -84,35 +83,37 @@ impl<'e> Written<'e> {
             self.is_open = false;
             return Ok(self.report());
         };
+        let groups = std::mem::take(&mut self.groups);
         let Engine { view, state, lock } = &mut *self.engine;
         let application = Application {
             root: &view.root,
             state,
-            groups: &self.groups,
+            groups: &groups,
             header: &header,
             patches: &self.plan.work.patches,
             last_commit: &view.manifest.header().commit,
         };
-        let failed = application.run(lock, gate).inspect_err(|error| {
+        let undone = application.run(lock, gate).inspect_err(|error| {
             // Once the journal counts there is no way back: the next start finishes it.
             self.is_open = error.is_untouched();
         })?;
         self.is_open = false;
         remember(self.engine, header.generation);
         self.plan.durations.apply = begin.elapsed();
-        if failed.is_empty() {
+        if undone.is_empty() {
             return Ok(self.report());
         }
-        self.discount(&failed);
+        self.discount(&undone);
+        let failed = undone.into_iter().map(|undone| undone.error).collect();
         Err(apply::Error::Incomplete { failed, report: Box::new(self.report()) })
     }
 
-    /// Takes back what failed, with all that is below it.
-    fn discount(&mut self, failed: &[DiskError]) {
-        let failed: HashSet<&[u8]> = failed.iter().map(|error| &**error.path()).collect();
+    /// Takes back what was not done, with all that is below it.
+    fn discount(&mut self, undone: &[Undone<'_>]) {
+        let undone: HashSet<&[u8]> = undone.iter().map(|undone| &**undone.step.path()).collect();
         let is_done = |change: &Change| {
             let above = path::ancestors(&change.path);
-            !failed.contains(&*change.path) && !above.into_iter().any(|path| failed.contains(path))
+            !undone.contains(&*change.path) && !above.into_iter().any(|path| undone.contains(path))
         };
         self.plan.changes.retain(is_done);
         self.bytes = self.plan.bytes();
@@ -155,8 +156,9 @@ fn remember(engine: &mut Engine, generation: u64) {
 
 impl Drop for Written<'_> {
     fn drop(&mut self) {
-        if self.is_open && !self.plan.is_noop() {
-            let Engine { view, state, .. } = &mut *self.engine;
+        let Engine { view, state, lock } = &mut *self.engine;
+        // Whoever took over has a stage of its own by now.
+        if self.is_open && !self.plan.is_noop() && lock.is_held(state) {
             // Best effort: what stays is removed by the next start.
             drop(Stage::remove(&view.root));
             drop(state.remove_tree(store::PREPARED));

@@ -4,20 +4,28 @@ use std::time::Duration;
 
 use super::*;
 use crate::testing::{Commit, Scratch, request, sync};
-use crate::{Engine, OpenError, Options};
+use crate::{Engine, OpenError, OpenGate, Options, Request, Written};
+
+fn commit() -> (Commit, Request) {
+    let commit = Commit::of([("p/a", "1")]);
+    let request = request(&commit, ["p:projects"]);
+    (commit, request)
+}
+
+/// Writes what a commit brings.
+fn write<'e>(engine: &'e mut Engine, (commit, wanted): &(Commit, Request)) -> Written<'e> {
+    let (mut source, cancel) = (commit.clone(), Cancel::default());
+    let plan = engine.plan(&mut source, wanted, &cancel).unwrap();
+    engine.write(plan, &mut source, &cancel).unwrap()
+}
 
 #[test]
 fn a_second_run_waits_and_then_says_who_holds_the_directory() {
-    let scratch = Scratch::new();
-    let commit = Commit::of([("p/a", "1")]);
-    let wanted = request(&commit, ["p:projects"]);
-    let cancel = Cancel::default();
-    let mut source = commit.clone();
+    let (scratch, commit) = (Scratch::new(), commit());
     let mut engine = scratch.engine();
-    let plan = engine.plan(&mut source, &wanted, &cancel).unwrap();
-    let written = engine.write(plan, &mut source, &cancel).unwrap();
+    let written = write(&mut engine, &commit);
     let options = Options { lock_timeout: Duration::from_millis(30), ..scratch.options() };
-    let refused = Engine::open(&options, &cancel).unwrap_err();
+    let refused = Engine::open(&options, &Cancel::default()).unwrap_err();
     let OpenError::Lock { source: Error::Held { holder, waited } } = refused else {
         panic!("{refused:?}")
     };
@@ -25,7 +33,7 @@ fn a_second_run_waits_and_then_says_who_holds_the_directory() {
     assert!(holder.to_string().contains(&format!("pid {}", std::process::id())), "{holder}");
     drop(written);
     drop(engine);
-    sync(&scratch, &commit, &wanted).unwrap();
+    sync(&scratch, &commit.0, &commit.1).unwrap();
 }
 
 #[test]
@@ -39,19 +47,19 @@ fn the_words_of_a_dead_holder_do_not_outlive_the_next_start() {
 }
 
 #[test]
-fn a_lock_file_that_was_replaced_locks_nothing() {
-    let scratch = Scratch::new();
-    let commit = Commit::of([("p/a", "1")]);
-    let wanted = request(&commit, ["p:projects"]);
-    let cancel = Cancel::default();
-    let mut source = commit.clone();
-    let mut engine = scratch.engine();
-    let plan = engine.plan(&mut source, &wanted, &cancel).unwrap();
-    let written = engine.write(plan, &mut source, &cancel).unwrap();
+fn whoever_lost_the_lock_changes_nothing_and_leaves_the_other_alone() {
+    let (scratch, commit) = (Scratch::new(), commit());
+    let mut first = scratch.engine();
+    let written = write(&mut first, &commit);
     scratch.remove("data/.stoker/lock");
-    let error = written.apply(&mut crate::OpenGate).unwrap_err();
-    assert!(matches!(error, crate::apply::Error::LockLost), "{error:?}");
-    assert!(!scratch.exists("data/projects") && !scratch.exists("data/.sync-staging"));
+    let mut second = scratch.engine();
+    let other = write(&mut second, &commit);
+    let lost = written.apply(&mut OpenGate).unwrap_err();
+    assert!(matches!(lost, crate::apply::Error::LockLost), "{lost:?}");
+    assert!(!scratch.exists("data/projects"));
+    other.apply(&mut OpenGate).unwrap();
+    assert_eq!(scratch.read("data/projects/a"), "1");
+    assert!(!scratch.exists("data/.sync-staging"));
 }
 
 #[test]

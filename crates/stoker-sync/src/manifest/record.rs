@@ -80,6 +80,9 @@ pub(crate) enum DirChange {
     Known { key: Key, seal: Option<Seal>, upserts: Vec<FileRecord>, removals: Vec<Box<[u8]>> },
 }
 
+/// The mapping of a file that none brings any more.
+pub(crate) const NO_MAPPING: u16 = u16::MAX;
+
 /// The id of bytes that nobody knows.
 const NOTHING: ObjectId = ObjectId([0; 20]);
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::compose::{Composed, Wanted};
 use crate::manifest::header::MappingRecord;
-use crate::manifest::record::{FileRecord, Inputs, Key};
+use crate::manifest::record::{FileRecord, Inputs, Key, NO_MAPPING};
 use crate::manifest::{DirRecord, Manifest};
 use crate::manipulate::Recipe;
 use crate::own::{Ownership, Spared};
@@ -199,6 +199,6 @@ impl Drafting<'_> {
 }
 
 fn renumbered(record: &FileRecord, renumber: &HashMap<u16, u16>) -> FileRecord {
-    let mapping = renumber.get(&record.mapping).copied().unwrap_or(u16::MAX);
+    let mapping = renumber.get(&record.mapping).copied().unwrap_or(NO_MAPPING);
     FileRecord { mapping, ..record.clone() }
 }

@@ -30,14 +30,16 @@ impl Deciding<'_> {
     pub(super) fn limit(&self, drafts: &[DirDraft]) -> Result<(), Error> {
         let mut census = Census::default();
         for mapping in &self.by.last.mappings {
-            census.add(place_of(Some(mapping)), mapping.files);
+            census.add(place_of(mapping), mapping.files);
         }
         let candidates = drafts.iter().flat_map(|draft| &draft.candidates);
         let mut added = Arrivals::default();
         candidates.filter(|file| file.record.is_none()).for_each(|file| added.add(file.blob));
         for record in drafts.iter().flat_map(|draft| &draft.dropped) {
-            if !added.take(record.blob) {
-                census.delete(place_of(self.by.last.mappings.get(usize::from(record.mapping))));
+            // One without a mapping should be gone: the run that did not get to it was allowed to.
+            let mapping = self.by.last.mappings.get(usize::from(record.mapping));
+            if let Some(mapping) = mapping.filter(|_| !added.take(record.blob)) {
+                census.delete(place_of(mapping));
             }
         }
         for path in &self.orphans {
@@ -74,6 +76,7 @@ impl Deciding<'_> {
         }
         self.out.work.empties = self.empties(&gone);
         self.out.work.deletes = gone;
+        self.out.work.orphans.clone_from(&self.orphans);
     }
 
     /// Returns the mapping by which a file goes, and for one of ours, where the source had it.
@@ -105,9 +108,9 @@ impl Deciding<'_> {
     }
 }
 
-fn place_of(mapping: Option<&MappingRecord>) -> Place {
-    let destination = mapping.map(|mapping| mapping.destination.clone()).unwrap_or_default();
-    Place { destination, source: mapping.map(|mapping| mapping.source.clone()) }
+fn place_of(mapping: &MappingRecord) -> Place {
+    let MappingRecord { destination, source, .. } = mapping;
+    Place { destination: destination.clone(), source: Some(source.clone()) }
 }
 
 /// Returns where the source of a mapping had a file.
