@@ -327,10 +327,10 @@ impl Dir {
         }
     }
 
-    /// Reads a whole file.
-    pub(crate) fn read(&self, name: &[u8]) -> Result<Vec<u8>> {
+    /// Reads a file, or as much of it as is asked for.
+    pub(crate) fn read(&self, name: &[u8], most: u64) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        let mut file = self.open_file(name)?;
+        let mut file = self.open_file(name)?.take(most);
         self.checked_read(name, file.read_to_end(&mut bytes))?;
         Ok(bytes)
     }

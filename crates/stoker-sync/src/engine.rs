@@ -16,6 +16,7 @@ mod planning;
 mod private;
 #[cfg(test)]
 mod properties;
+mod returned;
 #[cfg(test)]
 mod tests;
 mod view;

@@ -17,6 +17,8 @@ use crate::cancel::{Cancel, Cancelled};
 use crate::disk::{Dir, DiskError};
 
 const NAME: &[u8] = b"lock";
+/// A holder says no more than this.
+const MOST_WORDS: u64 = 1024;
 /// How often a waiting run tries again.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -119,7 +121,7 @@ impl Drop for Lock {
 impl Holder {
     /// By their own words, or else by the kernel's.
     fn find(state: &Dir, file: &File) -> Self {
-        let words = state.read(NAME).unwrap_or_default();
+        let words = state.read(NAME, MOST_WORDS).unwrap_or_default();
         let words = crate::path::Quoted(words.trim_ascii()).to_string();
         if !words.is_empty() {
             return Self(words);

@@ -79,6 +79,18 @@ pub(crate) fn load(state: &Dir) -> Result<Loaded, DiskError> {
     Ok(Manifest::chain(segments).map_or(Loaded::Corrupt { newest }, Loaded::Manifest))
 }
 
+/// Reads the manifest without the lock: a run may replace segments between two that are opened.
+pub(crate) fn look(state: &Dir) -> Result<Loaded, DiskError> {
+    loop {
+        let before = generations(state)?;
+        let loaded = load(state)?;
+        let is_torn = matches!(loaded, Loaded::Corrupt { .. }) && generations(state)? != before;
+        if !is_torn {
+            return Ok(loaded);
+        }
+    }
+}
+
 /// Opens the segment of a generation; `None` if it is not there or can't be read.
 pub(crate) fn open(state: &Dir, generation: u64) -> Result<Option<Segment>, DiskError> {
     let file = match state.open_file(&segment_name(generation)) {

@@ -24,7 +24,7 @@ use crate::survey::{Found, Site, Survey};
 /// Planning with the sources of all mappings found.
 pub(super) struct Course<'a> {
     pub(super) planning: Planning<'a>,
-    mounts: &'a [Mount],
+    pub(super) mounts: &'a [Mount],
     pub(super) ownership: Ownership<'a>,
     /// Whether mappings are those of the last sync, so that equal layers are equal content.
     goes_on: bool,
@@ -86,13 +86,13 @@ impl<'a> Course<'a> {
     /// Looks at live files, as far as the request and the circumstances ask for it.
     fn inspect(&self) -> Result<Findings, Error> {
         let is_brief = self.planning.request.look == Look::Touched;
-        if is_brief && self.goes_on {
-            return Ok(Findings::default());
+        let mut findings = Findings::default();
+        if !is_brief || !self.goes_on {
+            let found = Round::new(self.inspection()).run();
+            findings = found.map_err(|source| Error::Drift { source })?;
         }
-        let mut findings =
-            Round::new(self.inspection()).run().map_err(|source| Error::Drift { source })?;
         if is_brief {
-            findings.suspects.clear();
+            findings.suspects = self.returned();
         }
         Ok(findings)
     }

@@ -14,6 +14,9 @@ use crate::plan::draft::{Candidate, DirDraft};
 use crate::source::{ObjectId, Source};
 use crate::survey::Found;
 
+/// A `resource.json` of so many bytes is none that a gateway writes to.
+const MOST: u64 = 1 << 20;
+
 impl Course<'_> {
     /// Takes a `resource.json` for what it should be if only the gateway has written to it.
     pub(super) fn disregard_noise(
@@ -56,7 +59,7 @@ impl Course<'_> {
         (workshop, content): (&Workshop<'_>, &mut dyn Read),
     ) -> bool {
         let mut blob = Vec::new();
-        if content.read_to_end(&mut blob).is_err() {
+        if content.take(MOST).read_to_end(&mut blob).is_err() {
             return false;
         }
         let path = dir.join(&file.name);
@@ -64,9 +67,11 @@ impl Course<'_> {
             Some(recipe) => workshop.make(recipe, &path, &blob).map(|made| made.bytes),
             None => Ok(blob),
         };
-        let live = self.planning.view.root.open(dir).and_then(|dir| dir.read(&file.name));
+        let live = self.planning.view.root.open(dir);
+        let live = live.and_then(|dir| dir.read(&file.name, MOST));
         let (Ok(wanted), Ok(live)) = (wanted, live) else { return false };
-        stoker_text::json::resource_equivalent(&wanted, &live)
+        let is_whole = [&wanted, &live].iter().all(|bytes| (bytes.len() as u64) < MOST);
+        is_whole && stoker_text::json::resource_equivalent(&wanted, &live)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Claims about whole runs, on a real disk.
 
+mod absent;
 mod deletion;
 mod drift;
 mod foresight;
@@ -13,7 +14,7 @@ use crate::plan::DriftKind;
 use crate::request::{DriftPolicy, Look, Prune};
 use crate::source::Kind;
 use crate::testing::{Commit, Scratch, map, request, sync, unlimited};
-use crate::{RelPath, Request};
+use crate::{RelPath, Request, View};
 
 fn looking(request: Request, look: Look) -> Request {
     Request { look, ..request }
@@ -231,4 +232,24 @@ fn a_plan_refuses_the_pointers_that_its_write_would_and_reads_small_files_only()
     assert_eq!(source.read, 1, "only what has the size of a pointer is read");
     let fine = Commit::of([("p/large", &large), ("p/z", "z")]);
     plan(&fine).refuse_pointers(&mut fine.clone()).unwrap();
+}
+
+// A run replaces segments of the record between two that a look opens.
+#[test]
+fn a_look_beside_a_run_sees_the_record_of_one_or_the_other() {
+    let scratch = Scratch::new();
+    let [one, other] = ["1", "2"].map(|text| Commit::of([("p/a", text), ("p/b", "x")]));
+    let ask = |commit: &Commit| request(commit, ["p:projects"]);
+    sync(&scratch, &one, &ask(&one)).unwrap();
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            for commit in [&other, &one].into_iter().cycle().take(600) {
+                sync(&scratch, commit, &ask(commit)).unwrap();
+            }
+        });
+        while !run.is_finished() {
+            let view = View::open(&scratch.options().data).unwrap();
+            assert_eq!(view.notices(), [], "{:?}", view.commit());
+        }
+    });
 }

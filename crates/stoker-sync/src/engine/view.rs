@@ -20,6 +20,8 @@ use crate::warning::Warning;
 
 /// Where a settled scan is remembered.
 pub(super) const SETTLED: &[u8] = b"settled";
+/// It says no more than this.
+const MOST_SETTLED: u64 = 64;
 
 /// A data directory, for looking only: nothing is locked, nothing is written.
 #[derive(Debug)]
@@ -43,7 +45,7 @@ impl View {
             Err(error) if error.is_absence() => None,
             opened => Some(opened.map_err(disk)?),
         };
-        let loaded = state.as_ref().map(store::load).transpose().map_err(disk)?;
+        let loaded = state.as_ref().map(store::look).transpose().map_err(disk)?;
         let (manifest, notices) = match loaded {
             Some(Loaded::Manifest(manifest)) => (manifest, Vec::new()),
             Some(Loaded::Corrupt { newest }) => (Manifest::lost(newest), vec![recover::corrupt()]),
@@ -108,7 +110,7 @@ impl View {
     /// Returns the scans that the gateway still owes.
     pub fn owed(&self) -> Halves {
         let header = self.manifest.header();
-        let settled = self.state.as_ref().and_then(|state| state.read(SETTLED).ok());
+        let settled = self.state.as_ref().and_then(|state| state.read(SETTLED, MOST_SETTLED).ok());
         let settled = settled.and_then(|bytes| parse_settled(&bytes, header.generation));
         header.owed.without(settled.unwrap_or_default())
     }

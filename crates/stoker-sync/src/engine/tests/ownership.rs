@@ -1,7 +1,6 @@
 //! Claims about what is ours to delete, and what never is.
 
 use super::*;
-use crate::request::Presence;
 
 #[test]
 fn files_that_left_the_commit_go_with_their_empty_directories() {
@@ -65,62 +64,6 @@ fn a_removed_mapping_takes_its_files_with_it() {
     sync(&scratch, &commit, &request(&commit, ["p:projects"])).unwrap();
     assert!(scratch.exists("data/projects/a"));
     assert!(!scratch.exists("data/config/x/b") && !scratch.exists("data/etc/one"));
-}
-
-// R16
-/// Two mappings to one place, of which the second may be absent.
-fn with_overlay(commit: &Commit) -> Request {
-    let mut wanted = request(commit, ["core:projects", "overlay:projects"]);
-    wanted.mappings[1].presence = Presence::Optional;
-    wanted
-}
-
-#[test]
-fn an_absent_optional_source_does_not_keep_what_others_brought() {
-    let scratch = Scratch::new();
-    let old = Commit::of([("core/stays", "1"), ("core/goes", "2"), ("core/from", "3")]);
-    sync(&scratch, &old, &with_overlay(&old)).unwrap();
-    scratch.write("data/projects/foreign", "f");
-    let new = Commit::of([("core/stays", "1"), ("core/to", "3")]);
-    let report = sync(&scratch, &new, &looking(with_overlay(&new), Look::Stat)).unwrap();
-    let gone = ["projects/foreign", "projects/from", "projects/goes"];
-    assert_eq!(strings(&report.deleted.paths), gone);
-    assert_eq!(strings(&report.added.paths), ["projects/to"]);
-}
-
-#[test]
-fn what_an_overlay_brought_stays_while_its_source_is_absent() {
-    let scratch = Scratch::new();
-    let both = Commit::of([("core/a", "1"), ("overlay/b", "2")]);
-    sync(&scratch, &both, &with_overlay(&both)).unwrap();
-    let without = Commit::of([("core/a", "new")]);
-    let report = sync(&scratch, &without, &with_overlay(&without)).unwrap();
-    assert_eq!(report.deleted.count, 0);
-    assert!(scratch.exists("data/projects/b"));
-}
-
-#[test]
-fn an_absent_optional_source_leaves_its_destination_alone() {
-    let scratch = Scratch::new();
-    let optional = |commit: &Commit| {
-        let mut request = request(commit, ["p:projects", "c:projects/extra"]);
-        request.mappings[1].presence = crate::request::Presence::Optional;
-        request
-    };
-    let old = Commit::of([("p/a", "1"), ("c/b", "2")]);
-    sync(&scratch, &old, &optional(&old)).unwrap();
-    scratch.write("data/projects/extra/foreign", "f");
-    let new = Commit::of([("p/a", "other")]);
-    for look in [Look::Touched, Look::Stat] {
-        let report = sync(&scratch, &new, &looking(optional(&new), look)).unwrap();
-        assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
-        assert_eq!(scratch.read("data/projects/extra/b"), "2");
-        assert!(scratch.exists("data/projects/extra/foreign"));
-    }
-    // Still ours: when the source is back without it, it goes.
-    let back = Commit::of([("p/a", "other"), ("c/d", "4")]);
-    sync(&scratch, &back, &optional(&back)).unwrap();
-    assert!(scratch.exists("data/projects/extra/d") && !scratch.exists("data/projects/extra/b"));
 }
 
 // R17, A14
