@@ -231,7 +231,6 @@ fn land(
         let run = talk::run_of(engine.view());
         talk = Talk::begin(run, setting, outcome).map_err(|error| cause::gateway(&error))?;
     }
-    outcome.begun(&plan);
     let lap = Lap::begin(subject, outcome);
     let applied = apply((engine, plan), &mut talk, (subject, setting));
     talk.note_gate(outcome);

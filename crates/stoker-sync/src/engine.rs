@@ -122,12 +122,13 @@ impl Engine {
             drop(lock.sign(&state));
         }
         let recovered = recover::recover(&root, &state, gate);
-        let Recovered { manifest, warnings: notices } =
+        let Recovered { manifest, warnings: notices, finished } =
             recovered.map_err(|source| OpenError::Recover { source })?;
         lock.clean(&state).map_err(disk)?;
         let volume = volume(&root, &options.data).map_err(disk)?;
         let own = root.open(STATE_DIR.as_bytes()).map_err(disk)?;
-        let view = View { root, state: Some(own), manifest, notices, volume, foresight: None };
+        let view =
+            View { root, state: Some(own), manifest, notices, finished, volume, foresight: None };
         Ok(Self { view, state, lock })
     }
 

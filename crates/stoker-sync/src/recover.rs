@@ -4,6 +4,12 @@
 //! is found was not yet to be seen and goes. What is finished changes live files, so that the gate is
 //! asked before, as for any other change.
 
+mod finished;
+
+use std::collections::HashSet;
+
+pub use finished::Finished;
+
 use crate::apply::{Application, Gate, Pass, Undone};
 use crate::disk::{Dir, DiskError};
 use crate::journal::{self, Group};
@@ -22,6 +28,7 @@ use crate::write::Stage;
 pub(crate) struct Recovered {
     pub(crate) manifest: Manifest,
     pub(crate) warnings: Vec<Warning>,
+    pub(crate) finished: Option<Finished>,
 }
 
 /// Why recovery failed.
@@ -46,10 +53,10 @@ pub(crate) fn recover(root: &Dir, state: &Dir, gate: &mut dyn Gate) -> Result<Re
     let disk = |source| Error::Disk { source };
     remove_if_there(state, store::PREPARED).map_err(disk)?;
     let mut loaded = store::load(state).map_err(disk)?;
-    let mut warnings = Vec::new();
+    let (mut warnings, mut finished) = (Vec::new(), None);
     if state.look(store::JOURNAL).map_err(disk)?.is_some() {
         let journal = Journal::read(state).map_err(disk)?;
-        warnings.extend(finish((root, state), (journal, &loaded), gate)?);
+        finished = finish((root, state), (journal, &loaded), (gate, &mut warnings))?;
         loaded = store::load(state).map_err(disk)?;
     }
     if root.look(STAGING_DIR.as_bytes()).map_err(disk)?.is_some() {
@@ -64,7 +71,7 @@ pub(crate) fn recover(root: &Dir, state: &Dir, gate: &mut dyn Gate) -> Result<Re
             Manifest::lost(newest)
         }
     };
-    Ok(Recovered { manifest, warnings })
+    Ok(Recovered { manifest, warnings, finished })
 }
 
 fn told(message: &str) -> Warning {
@@ -105,20 +112,20 @@ impl Journal {
 fn finish(
     (root, state): (&Dir, &Dir),
     (journal, loaded): (Option<Journal>, &Loaded),
-    gate: &mut dyn Gate,
-) -> Result<Vec<Warning>, Error> {
+    (gate, warnings): (&mut dyn Gate, &mut Vec<Warning>),
+) -> Result<Option<Finished>, Error> {
     let disk = |source| Error::Disk { source };
     // It was durable before it got its name, so it was damaged later: how far its run came is
     // unknown, and nothing that the manifest says can be believed.
     let Some(Journal { header, patches, groups }) = journal else {
         store::forget(state).map_err(disk)?;
         state.remove_tree(store::JOURNAL).map_err(disk)?;
-        return Ok(Vec::new());
+        return Ok(None);
     };
-    let last = loaded.header();
+    let last = loaded.manifest().map(Manifest::header);
     if last.is_some_and(|last| header.generation <= last.generation) {
         state.remove_tree(store::JOURNAL).map_err(disk)?;
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let last_commit = last.map_or("", |last| last.commit.as_str());
     let (header, patches, groups) = (&header, &patches[..], &groups[..]);
@@ -128,7 +135,11 @@ fn finish(
     let message = "a run that had ended early was finished, but this path could not be changed";
     let unfinished =
         |undone: &Undone<'_>| Warning::new(Code::Recovered, undone.step.path().clone(), message);
-    let mut warnings = vec![told("a run that had ended early was finished")];
+    warnings.push(told("a run that had ended early was finished"));
     warnings.extend(undone.iter().map(unfinished));
-    Ok(warnings)
+    let undone: HashSet<&[u8]> = undone.iter().map(|undone| &**undone.step.path()).collect();
+    let done = groups.iter().flatten().filter(|step| !undone.contains(&**step.path()));
+    let previous_commit = Some(last_commit.to_owned()).filter(|commit| !commit.is_empty());
+    let changes = finished::changes(done, patches, loaded.manifest());
+    Ok(Some(Finished { previous_commit, changes }))
 }

@@ -26,6 +26,8 @@ pub struct Report {
     pub commit: String,
     /// The commit they were of before, if there was one.
     pub previous_commit: Option<String>,
+    /// All that it changed, sorted by path.
+    pub changes: Vec<Change>,
     /// Files that were not there.
     pub added: Listed,
     /// Files with other bytes or permissions.
@@ -122,7 +124,7 @@ impl Listed {
 }
 
 /// Returns the projects that changes lie in, sorted.
-pub(crate) fn projects_of(changes: &[Change]) -> Vec<String> {
+pub fn projects_of(changes: &[Change]) -> Vec<String> {
     let project = |change: &Change| {
         let below = path::below(&change.path, b"projects")?;
         let (name, _) = below.split_at_checked(below.iter().position(|byte| *byte == b'/')?)?;

@@ -37,10 +37,10 @@ pub(crate) enum Loaded {
 }
 
 impl Loaded {
-    /// Returns the header of the last sync, if there is one that can be read.
-    pub(crate) fn header(&self) -> Option<&Header> {
+    /// Returns the record of the last sync, if there is one that can be read.
+    pub(crate) fn manifest(&self) -> Option<&Manifest> {
         match self {
-            Self::Manifest(manifest) => Some(manifest.header()),
+            Self::Manifest(manifest) => Some(manifest),
             Self::Absent | Self::Corrupt { .. } => None,
         }
     }

@@ -1,18 +1,22 @@
 //! What a run came to, as the value that every format prints.
 
 mod name;
+mod scans;
 mod time;
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use stoker_api::gatewaysync::DriftPolicy;
-use stoker_ignition::{Scan, ScanOutcome};
 use stoker_sync::plan::{Action, Change, DriftKind, Drifted};
-use stoker_sync::report::{Halves, Listed};
-use stoker_sync::{Plan, Report, View};
+use stoker_sync::recover::Finished;
+use stoker_sync::report::{Listed, projects_of};
+use stoker_sync::{Plan, RelPath, Report, View};
 
 pub(crate) use name::Name;
+pub(crate) use scans::Scans;
 pub(crate) use time::Durations;
 
 use crate::failure::Failure;
@@ -58,6 +62,9 @@ pub(crate) struct Outcome {
     /// Whether what the last run left was looked at.
     #[serde(skip)]
     has_looked: bool,
+    /// A run that had ended early, and that this one has finished.
+    #[serde(skip)]
+    finished: Option<Finished>,
 }
 
 /// How a run ended.
@@ -70,15 +77,6 @@ pub(crate) enum Status {
     Failed,
     DryRun,
     Planned,
-}
-
-/// What became of the gateway's scans.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Scans {
-    #[serde(serialize_with = "word")]
-    pub(crate) projects: Scan,
-    #[serde(serialize_with = "word")]
-    pub(crate) config: Scan,
 }
 
 /// Something that people should know although the run went on.
@@ -97,43 +95,6 @@ pub(crate) struct Planned {
     pub(crate) bytes: u64,
     pub(crate) mapping: Option<usize>,
     pub(crate) source: Option<Name>,
-}
-
-impl Default for Scans {
-    fn default() -> Self {
-        Self { projects: Scan::Skipped, config: Scan::Skipped }
-    }
-}
-
-impl Scans {
-    /// To be asked for by a later run.
-    pub(super) const OWED: Self = Self { projects: Scan::Owed, config: Scan::Owed };
-
-    pub(super) fn of(scanned: &ScanOutcome) -> Self {
-        Self { projects: scanned.projects, config: scanned.config }
-    }
-
-    /// Owed for these halves; for the others what was done before in the same run.
-    pub(super) fn owing(self, owed: Halves) -> Self {
-        let scan = |before, is_owed| match (is_owed, before) {
-            (true, _) => Scan::Owed,
-            (false, Scan::Done) => Scan::Done,
-            (false, _) => Scan::Skipped,
-        };
-        Self {
-            projects: scan(self.projects, owed.projects),
-            config: scan(self.config, owed.config),
-        }
-    }
-
-    /// The same for the halves that it is about, skipped for the others.
-    pub(super) fn limited_to(self, halves: Halves) -> Self {
-        let keep = |scan, is_meant| if is_meant { scan } else { Scan::Skipped };
-        Self {
-            projects: keep(self.projects, halves.projects),
-            config: keep(self.config, halves.config),
-        }
-    }
 }
 
 impl Outcome {
@@ -183,31 +144,27 @@ impl Outcome {
         self.status = status;
         self.previous_commit.clone_from(&plan.previous_commit);
         self.files_unchanged = plan.unchanged;
-        let listed = |actions| Listed::of(&plan.changes, actions);
-        let [added, modified, deleted] = [
-            listed(&[Action::Add]),
-            listed(&[Action::Modify, Action::Mode]),
-            listed(&[Action::Delete]),
-        ];
-        self.list(&added, &modified, &deleted);
+        self.list(&plan.changes);
         self.take_warnings(&plan.warnings);
         self.changes = Some(plan.changes.iter().map(Planned::from).collect());
     }
 
-    /// Takes a plan that is carried out: reports of it list the first paths only.
-    pub(crate) fn begun(&mut self, plan: &Plan) {
-        if let Some(all) = &mut self.all {
-            all.extend(plan.changes.iter().map(Planned::from));
+    /// Takes what opening the data directory has finished. Nobody has told of it: its own run died.
+    pub(crate) fn finished(&mut self, view: &View) {
+        if let Some(finished) = view.finished() {
+            self.finished = Some(finished.clone());
+            self.brought(&[]);
         }
     }
 
     /// Takes what was applied.
     pub(crate) fn applied(&mut self, report: &Report) {
-        self.previous_commit.clone_from(&report.previous_commit);
-        self.files_unchanged = report.unchanged;
-        self.list(&report.added, &report.modified, &report.deleted);
+        let before = self.finished.as_ref().map(|finished| &finished.previous_commit);
+        self.previous_commit.clone_from(before.unwrap_or(&report.previous_commit));
+        self.brought(&report.changes);
+        let all = report.unchanged + report.added.count + report.modified.count;
+        self.files_unchanged = all.saturating_sub(self.files_added + self.files_modified);
         self.bytes_written = report.bytes_written;
-        self.projects.clone_from(&report.projects);
         self.take_warnings(&report.warnings);
         let is_changed = self.files_added + self.files_modified + self.files_deleted > 0;
         let is_new = self.previous_commit != self.commit;
@@ -250,12 +207,33 @@ impl Outcome {
         }
     }
 
-    fn list(&mut self, added: &Listed, modified: &Listed, deleted: &Listed) {
+    /// Tells of changes, and of those of the run that was finished before.
+    fn brought(&mut self, changes: &[Change]) {
+        let changes = match &self.finished {
+            None => Cow::Borrowed(changes),
+            // What was changed twice counts once.
+            Some(Finished { changes: before, .. }) => {
+                let all = before.iter().chain(changes).map(|change| (&change.path, change));
+                let all: BTreeMap<&RelPath, &Change> = all.collect();
+                Cow::Owned(all.into_values().cloned().collect())
+            }
+        };
+        self.list(&changes);
+        self.projects = projects_of(&changes);
+        if let Some(all) = &mut self.all {
+            *all = changes.iter().map(Planned::from).collect();
+        }
+    }
+
+    fn list(&mut self, changes: &[Change]) {
+        let [added, modified, deleted] =
+            [&[Action::Add] as &[_], &[Action::Modify, Action::Mode], &[Action::Delete]]
+                .map(|actions| Listed::of(changes, actions));
         let names = |listed: &Listed| listed.paths.iter().map(Name::from).collect();
-        (self.files_added, self.added) = (added.count, names(added));
-        (self.files_modified, self.modified) = (modified.count, names(modified));
-        (self.files_deleted, self.deleted) = (deleted.count, names(deleted));
-        self.truncated = [added, modified, deleted].iter().any(|listed| listed.is_truncated());
+        (self.files_added, self.added) = (added.count, names(&added));
+        (self.files_modified, self.modified) = (modified.count, names(&modified));
+        (self.files_deleted, self.deleted) = (deleted.count, names(&deleted));
+        self.truncated = [added, modified, deleted].iter().any(Listed::is_truncated);
     }
 
     fn take_warnings(&mut self, warnings: &[stoker_sync::warning::Warning]) {
@@ -278,9 +256,4 @@ impl From<&Change> for Planned {
         let (path, source) = (Name::from(&change.path), change.source.as_ref().map(Name::from));
         Self { path, action, bytes: change.bytes, mapping: change.mapping, source }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
-fn word<S: Serializer>(scan: &Scan, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(scan.as_str())
 }

@@ -53,7 +53,16 @@ pub(super) fn open(
     let changed = report::Halves::default();
     let mut gate = Call { setting, outcome, changed, talk: None };
     let opened = Engine::open_through(options, &mut gate, setting.cancel);
-    let Some(talk) = gate.talk else { return opened };
+    let Call { talk, changed, .. } = gate;
+    match &opened {
+        Ok(engine) => outcome.finished(engine.view()),
+        Err(OpenError::Recover { .. }) => {
+            outcome.scans = outcome.scans.owing(changed);
+            outcome.warn("Unfinished", "a run that had ended early can't be finished yet");
+        }
+        Err(_) => {}
+    }
+    let Some(talk) = talk else { return opened };
     talk.note_gate(outcome);
     // On an error the lock stays: what the killed run left may be a mixture, not to be scanned.
     let mut engine = opened?;

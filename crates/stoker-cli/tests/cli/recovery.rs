@@ -37,6 +37,27 @@ fn a_killed_update_is_finished_while_git_is_away() {
 }
 
 #[test]
+fn a_killed_update_is_told_by_the_run_that_finishes_it() {
+    let (world, whole, update) = (World::new(), World::new(), Update::new());
+    if !can_trace(&world) {
+        return;
+    }
+    update.break_off(&world, &[]);
+    update.sync(&whole, "old");
+    let more = ["--ref", "new", "-o", "json", "--allow-mass-delete"];
+    let [finished, unbroken] =
+        [&world, &whole].map(|world| world.sync(&update.url(), &more).exits(0).json());
+    assert_eq!(unbroken["status"], "synced", "{unbroken:#}");
+    let keys = ["status", "commit", "previousCommit", "filesUnchanged", "projects"];
+    let lists = ["filesAdded", "filesModified", "filesDeleted", "added", "modified", "deleted"];
+    for key in keys.into_iter().chain(lists) {
+        assert_eq!(finished[key], unbroken[key], "{key}");
+    }
+    let again = world.sync(&update.url(), &more).exits(0).json();
+    assert_eq!(again["status"], "unchanged", "{again:#}");
+}
+
+#[test]
 fn a_killed_update_is_finished_though_its_ref_is_gone_and_by_a_watch_too() {
     let (world, update) = (World::new(), Update::new());
     if !can_trace(&world) {
@@ -95,7 +116,11 @@ fn a_gateway_that_refuses_the_key_gets_no_file_of_a_killed_run_either() {
     }
     site.gateway.heal();
     site.gateway.hold_lock(Half::Projects, Duration::from_mins(1));
-    refused(broken.sync(AWAY, "2s"), 1, "ScanLockHeld", &[]);
+    let run = broken.sync(AWAY, "2s");
+    let result = run.json();
+    refused(run, 1, "ScanLockHeld", &[]);
+    assert_eq!(result["scan"]["projects"], "owed", "{result:#}");
+    assert_eq!(result["warnings"][0]["code"], "Unfinished", "{result:#}");
     assert_eq!(site.world.live(), before);
     site.gateway.release_lock(Half::Projects);
     let calls = site.gateway.calls().len();

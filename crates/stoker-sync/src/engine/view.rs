@@ -11,7 +11,7 @@ use crate::manifest::Manifest;
 use crate::name::{STAGING_DIR, STATE_DIR};
 use crate::path::Quoted;
 use crate::plan::{self, Plan};
-use crate::recover;
+use crate::recover::{self, Finished};
 use crate::report::Halves;
 use crate::request::Request;
 use crate::source::Source;
@@ -31,6 +31,8 @@ pub struct View {
     pub(super) manifest: Manifest,
     /// What opening brought to light; every plan repeats it.
     pub(super) notices: Vec<Warning>,
+    /// The run that opening has finished.
+    pub(super) finished: Option<Finished>,
     pub(super) volume: Volume,
     /// What a look before this run has seen.
     pub(super) foresight: Option<Foresight>,
@@ -52,7 +54,8 @@ impl View {
             Some(Loaded::Absent) | None => (Manifest::absent(), Vec::new()),
         };
         let volume = volume(&root, data).map_err(disk)?;
-        Ok(Self { root, state, manifest, notices, volume, foresight: None })
+        let finished = None;
+        Ok(Self { root, state, manifest, notices, finished, volume, foresight: None })
     }
 
     /// Plans what would bring the data directory to the state of the source. Writes nothing.
@@ -75,6 +78,11 @@ impl View {
     /// Returns the commit of the last sync.
     pub fn commit(&self) -> Option<&str> {
         Some(self.manifest.header().commit.as_str()).filter(|commit| !commit.is_empty())
+    }
+
+    /// Returns the run that had ended early and was finished when this was opened.
+    pub fn finished(&self) -> Option<&Finished> {
+        self.finished.as_ref()
     }
 
     /// Returns whether no sync has ever been here.

@@ -119,19 +119,20 @@ impl<'e> Written<'e> {
         self.bytes = self.plan.bytes();
     }
 
-    fn report(&self) -> Report {
-        let plan = &self.plan;
-        let paths = |changes: &[Change]| Halves::of(changes.iter().map(|change| &change.path));
+    fn report(&mut self) -> Report {
+        let plan = &mut self.plan;
+        let changes = std::mem::take(&mut plan.changes);
         Report {
             commit: plan.commit.clone(),
             previous_commit: plan.previous_commit.clone(),
-            added: Listed::of(&plan.changes, &[Action::Add]),
-            modified: Listed::of(&plan.changes, &[Action::Modify, Action::Mode]),
-            deleted: Listed::of(&plan.changes, &[Action::Delete]),
+            added: Listed::of(&changes, &[Action::Add]),
+            modified: Listed::of(&changes, &[Action::Modify, Action::Mode]),
+            deleted: Listed::of(&changes, &[Action::Delete]),
             unchanged: plan.unchanged,
             bytes_written: self.bytes,
-            projects: report::projects_of(&plan.changes),
-            touched: paths(&plan.changes),
+            projects: report::projects_of(&changes),
+            touched: Halves::of(changes.iter().map(|change| &change.path)),
+            changes,
             drift: plan.drift.clone(),
             warnings: plan.warnings.clone(),
             durations: plan.durations,
