@@ -1,6 +1,7 @@
 //! What makes `watch` look again before its time: a request to its local endpoint.
 
 mod guard;
+mod serve;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -74,7 +75,7 @@ impl Trigger {
         thread::spawn(move || {
             runtime.block_on(async move {
                 if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-                    axum::serve(listener, router).await.ok();
+                    serve::serve(listener, router).await;
                 }
             });
         });

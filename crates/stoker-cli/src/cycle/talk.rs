@@ -100,7 +100,7 @@ impl Talk {
         outcome: &mut Outcome,
     ) -> Result<(), Failure> {
         let owed = engine.view().owed();
-        let lock = match self {
+        let mut lock = match self {
             Self::Silent => return Ok(()),
             Self::Land(scans, why) => {
                 outcome.scans = scans.limited_to(owed);
@@ -116,6 +116,10 @@ impl Talk {
         setting.progress.phase("waiting for the gateway's scan".to_owned());
         // What was locked is scanned in any case: nothing else lets the lock go.
         let scanned = lock.gateway.scan(gate::halves(owed.and(lock.changed)));
+        if setting.cancel.is_cancelled() {
+            // It may not have come to that. All files are in place, so they may be read.
+            lock.release();
+        }
         outcome.scans = Scans::of(&scanned);
         let expected = present(names, &setting.target.data.data);
         let loaded = verify(&lock.gateway, &expected, &scanned, outcome);

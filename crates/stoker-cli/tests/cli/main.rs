@@ -16,6 +16,7 @@ mod full;
 mod gateway;
 mod hostile;
 mod lands;
+mod listen;
 mod many;
 mod mount;
 mod owed;

@@ -89,6 +89,26 @@ fn a_lock_is_let_go_by_a_run_that_is_asked_to_end() {
     has_let_go(&site, &["projects"]);
 }
 
+// A16: before the scan is asked for, nothing else lets the lock go.
+#[test]
+fn a_lock_is_let_go_by_a_run_that_is_asked_to_end_when_its_files_are_in_place() {
+    let (site, _repo) = both_halves();
+    let scan = "/data/api/v1/scan/projects";
+    // Once it is asked whether the key is any good.
+    site.gateway.fail(Fault::new(Ugly::Slow(Duration::ZERO)).on(scan).get().times(1));
+    site.gateway.fail(Fault::new(Ugly::Hang).on(scan).get());
+    let child = site.world.start(words(&site, "10m"));
+    let asks = |call: &&String| call.starts_with(&format!("GET {scan}"));
+    eventually("it asks", || site.gateway.calls().iter().filter(asks).count() == 2);
+    child.signal(Signal::TERM).unwrap();
+    let run = Run::of(child.output().unwrap()).exits(143);
+    assert_eq!(run.json()["scan"]["projects"], "owed", "{run:?}");
+    assert!(site.world.live().get("projects/line/project.json").is_some());
+    for half in [Half::Projects, Half::Config] {
+        assert!(!site.gateway.is_locked(half), "{half:?}");
+    }
+}
+
 /// The calls that begin and end the journal of an update to `new`.
 fn journal(line: &Line<'_>) -> (Point, Point) {
     let points =
