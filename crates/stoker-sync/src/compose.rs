@@ -14,7 +14,7 @@ mod weight;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-pub use error::Error;
+pub use error::{Error, Refused};
 use merge::{Merge, Merged};
 use mount::{Content, Mount, MountTree};
 use weight::Weighing;
@@ -61,7 +61,7 @@ pub(crate) struct Composition {
     /// The directories that may differ from the last sync, sorted by path.
     pub(crate) dirs: Vec<Composed>,
     pub(crate) warnings: Vec<Warning>,
-    refused: Vec<(RelPath, NameFault)>,
+    refused: Vec<Refused>,
     entries: usize,
 }
 
@@ -194,9 +194,9 @@ impl Composition {
         Ok(next)
     }
 
-    fn refuse(&mut self, path: RelPath, fault: NameFault) {
+    fn refuse(&mut self, (directory, name): (&RelPath, &[u8]), fault: NameFault) {
         if self.refused.len() < MOST_REFUSED {
-            self.refused.push((path, fault));
+            self.refused.push(Refused { directory: directory.clone(), name: name.into(), fault });
         }
     }
 }

@@ -162,22 +162,51 @@ impl fmt::Debug for ObjectId {
 }
 
 impl Kind {
-    /// Reads the mode of a tree entry as git spells it (`100644`, `40000`, …).
+    /// Reads the mode of a tree entry as git spells it (`100644`, `40000`, …), and as git reads it:
+    /// old tools and importers have left others, of which the type and one bit count.
     pub fn parse_mode(mode: &[u8]) -> Option<Self> {
-        match mode {
-            b"40000" | b"040000" => Some(Self::Dir),
-            b"100644" | b"100664" => Some(Self::File),
-            b"100755" => Some(Self::Executable),
-            b"120000" => Some(Self::Symlink),
-            b"160000" => Some(Self::Submodule),
-            _ => None,
-        }
+        let is_octal =
+            matches!(mode.len(), 1..=7) && mode.iter().all(|d| (b'0'..=b'7').contains(d));
+        let mode = mode.iter().fold(0, |mode, digit| mode << 3 | u32::from(digit & 7));
+        let kind = match mode & 0o170_000 {
+            0o040_000 => Self::Dir,
+            0o100_000 if mode & 0o100 == 0 => Self::File,
+            0o100_000 => Self::Executable,
+            0o120_000 => Self::Symlink,
+            _ => Self::Submodule,
+        };
+        is_octal.then_some(kind)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mode_is_what_git_takes_it_for() {
+        for (mode, kind) in [
+            ("100644", Kind::File),
+            ("100664", Kind::File),
+            ("100600", Kind::File),
+            ("100000", Kind::File),
+            ("0100644", Kind::File),
+            ("100755", Kind::Executable),
+            ("100777", Kind::Executable),
+            ("104755", Kind::Executable),
+            ("40000", Kind::Dir),
+            ("040000", Kind::Dir),
+            ("40755", Kind::Dir),
+            ("120000", Kind::Symlink),
+            ("160000", Kind::Submodule),
+            ("777", Kind::Submodule),
+        ] {
+            assert_eq!(Kind::parse_mode(mode.as_bytes()), Some(kind), "{mode}");
+        }
+        for mode in ["", "8", "10064a", "-100644", "100644 ", "00100644"] {
+            assert_eq!(Kind::parse_mode(mode.as_bytes()), None, "{mode}");
+        }
+    }
 
     #[test]
     fn an_id_prints_as_the_digits_it_was_parsed_from() {

@@ -45,8 +45,7 @@ fn files_that_a_gateway_must_not_get() {
         let inner = repo.raw_tree(&[entry]).unwrap();
         let outer = repo.raw_tree(&[RawEntry::directory("projects", &inner)]).unwrap();
         repo.commit_tree("main", &outer).unwrap();
-        let run = world.sync(&repo.url(), &["-o", "json"]).exits(1);
-        has_every_key(&run.json());
+        refused(world.sync(&repo.url(), &["-o", "json"]), 1, "NamesRefused", &[name]);
         assert_eq!(world.live(), tree::Tree::default(), "{name}");
         assert!(!world.path("outside").exists() && !world.path("b").exists());
     }

@@ -53,7 +53,7 @@ mod tests {
         for length in 1..whole.len() {
             assert_eq!(parse(&whole[..length]), None, "{length}");
         }
-        assert_eq!(parse(&tree(&[("777", b"a")])), None);
+        assert_eq!(parse(&tree(&[("10064x", b"a")])), None);
         assert_eq!(parse(b""), Some(vec![]));
     }
 

@@ -1,9 +1,14 @@
 //! Why the mapped files can't be composed.
 
+use std::fmt;
+
 use crate::cancel::Cancelled;
 use crate::name::NameFault;
-use crate::path::RelPath;
+use crate::path::{Quoted, RelPath};
 use crate::source;
+
+/// Names may be longer than any message.
+const MOST_SHOWN: usize = 300;
 
 /// Why there is nothing to plan from.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +57,7 @@ pub enum Error {
     #[error("{} in the commit can't be written: {}", count_names(.refused), list_names(.refused))]
     Names {
         /// The first of them, with the reasons.
-        refused: Vec<(RelPath, NameFault)>,
+        refused: Vec<Refused>,
     },
     /// Two names that this volume takes for one.
     #[error("{path:?} and {twin:?} are one name on this volume, which ignores case")]
@@ -84,13 +89,34 @@ pub enum Error {
     Cancelled(Cancelled),
 }
 
-fn count_names(refused: &[(RelPath, NameFault)]) -> String {
+/// A name that can't be written. It must not become part of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Where it would be.
+    pub directory: RelPath,
+    /// Its bytes.
+    pub name: Box<[u8]>,
+    /// What is wrong with it.
+    pub fault: NameFault,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { directory, name, fault } = self;
+        let shown = &name[..name.len().min(MOST_SHOWN)];
+        let slash: &[u8] = if directory.is_root() { b"" } else { b"/" };
+        let place = [directory.as_bytes(), slash, shown].concat();
+        let more = if shown.len() < name.len() { "…" } else { "" };
+        write!(f, "{:?}{more} {fault}", Quoted(&place))
+    }
+}
+
+fn count_names(refused: &[Refused]) -> String {
     if refused.len() == 1 { "a name".into() } else { format!("{} names", refused.len()) }
 }
 
-fn list_names(refused: &[(RelPath, NameFault)]) -> String {
-    let shown = refused.iter().map(|(path, fault)| format!("{path:?} {fault}"));
-    shown.collect::<Vec<_>>().join("; ")
+fn list_names(refused: &[Refused]) -> String {
+    refused.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl Error {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::mount::{Content, MountTree};
 use super::{Composition, Node, Task, Wanted, below_mapping};
 use crate::name::{self, Keeper, NameFault};
-use crate::path::RelPath;
+use crate::path::{self, RelPath};
 use crate::source::{Entry, Kind, ObjectId};
 use crate::warning::{Code, Warning};
 
@@ -74,8 +74,8 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
     }
 
     fn skip(&self, mapping: u16, entry: &Entry, out: &mut Composition) {
-        if name::check_component(&entry.name).is_err() {
-            return out.refuse(self.node.path.join(b"?"), NameFault::NotAName);
+        if let Err(fault) = name::check_component(&entry.name) {
+            return out.refuse((&self.node.path, &entry.name), fault);
         }
         let path = self.node.path.join(&entry.name);
         if self.is_excluded(mapping, &path, Item::File { blob: entry.id, is_executable: false }) {
@@ -109,8 +109,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
 
     fn add(&mut self, name: &[u8], (mapping, item): (u16, Item), out: &mut Composition) {
         if let Err(fault) = name::check_component(name) {
-            // Such a name must not become part of a path, so the error names the directory.
-            return out.refuse(self.node.path.join(b"?"), fault);
+            return out.refuse((&self.node.path, name), fault);
         }
         let path = self.node.path.join(name);
         // The gateway's cache is excluded by rule and told all the same: it should not be in git.
@@ -119,7 +118,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
             return;
         }
         if let Err(fault) = name::check_destination(&path, self.task.volume.longest_path) {
-            return out.refuse(path, fault);
+            return out.refuse((&self.node.path, name), fault);
         }
         self.items.push(Named { name: name.into(), mapping, item });
     }
@@ -133,7 +132,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
         let (code, message) = match self.keeper(path) {
             None => return false,
             Some(Keeper::Stoker) => {
-                out.refuse(path.clone(), NameFault::Reserved);
+                out.refuse((&path.parent(), path::file_name(path)), NameFault::Reserved);
                 return true;
             }
             Some(Keeper::Identity) => {
@@ -175,7 +174,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
             let Some(top) = items.last() else { continue };
             // A mapping has one tree here, so that tree names two things alike.
             if items.windows(2).any(|pair| pair[0].mapping == pair[1].mapping) {
-                out.refuse(self.node.path.join(&top.name), NameFault::Twice);
+                out.refuse((&self.node.path, &top.name), NameFault::Twice);
                 continue;
             }
             let covered = items.iter().rev().find(|below| below.is_dir() != top.is_dir());

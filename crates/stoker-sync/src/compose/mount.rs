@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Error;
+use super::{Error, Refused};
 use crate::manifest::header::{MappingRecord, Shape};
 use crate::name::NameFault;
 use crate::path::{self, RelPath};
@@ -75,8 +75,10 @@ fn descend(
         let mut named = listing.into_iter().filter(|entry| *entry.name == *name);
         let entry = named.next();
         if named.next().is_some() {
-            let refused = vec![(mappings[index].source.clone(), NameFault::Twice)];
-            return Err(Error::Names { refused });
+            let source = &mappings[index].source;
+            let (directory, name) = (source.parent(), path::file_name(source).into());
+            let refused = Refused { directory, name, fault: NameFault::Twice };
+            return Err(Error::Names { refused: vec![refused] });
         }
         contents[index] = entry.map(|entry| enter(&mappings[index], &entry)).transpose()?;
     }
