@@ -20,7 +20,7 @@ pub struct ObjectId(pub [u8; 20]);
 pub enum Kind {
     /// A directory (git mode 040000).
     Dir,
-    /// A plain file (git mode 100644, and the group-writable 100664 of old repositories).
+    /// A plain file (git mode 100644).
     File,
     /// A file with the executable bit (git mode 100755).
     Executable,
@@ -28,6 +28,8 @@ pub enum Kind {
     Symlink,
     /// A commit of another repository (git mode 160000). Never fetched.
     Submodule,
+    /// A pipe, a socket or a device: a working directory may have one.
+    Special,
 }
 
 /// One entry of a tree.

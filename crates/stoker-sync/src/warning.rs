@@ -24,6 +24,8 @@ registry! {
         SymlinkSkipped = "SymlinkSkipped",
         /// A submodule in a mapped directory was skipped.
         SubmoduleSkipped = "SubmoduleSkipped",
+        /// A pipe, a socket or a device in a mapped directory was skipped.
+        SpecialSkipped = "SpecialSkipped",
         /// The source of an optional mapping is not in the commit; its destination is left alone.
         SourceAbsent = "SourceAbsent",
         /// Git holds a path that is the identity of one gateway; it was not written.
@@ -50,6 +52,7 @@ impl Code {
         match self {
             Self::SymlinkSkipped
             | Self::SubmoduleSkipped
+            | Self::SpecialSkipped
             | Self::SourceAbsent
             | Self::IdentityPath
             | Self::RuntimeFilesInGit

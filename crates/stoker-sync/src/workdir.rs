@@ -104,7 +104,7 @@ impl Scan<'_> {
                 },
                 Nature::File => self.file(dir, &entry.name, path)?,
                 Nature::Link => self.link(dir, &entry.name, path)?,
-                Nature::Special => None,
+                Nature::Special => Some((Kind::Special, BlobHash::of(b""))),
             };
             entries.extend(found.map(|(kind, id)| Entry { name: entry.name, kind, id }));
         }
@@ -172,6 +172,8 @@ fn tree_id(entries: &mut [Entry]) -> ObjectId {
             Kind::Executable => "100755",
             Kind::Symlink => "120000",
             Kind::Submodule => "160000",
+            // Git has no mode for it.
+            Kind::Special => "10000",
         };
         bytes.extend_from_slice(mode.as_bytes());
         bytes.push(b' ');

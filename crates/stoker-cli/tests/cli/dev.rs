@@ -49,6 +49,18 @@ fn a_directory_that_takes_the_place_of_another_is_followed() {
 }
 
 #[test]
+fn a_pipe_in_the_directory_is_skipped_and_told() {
+    let world = World::new();
+    work(&world, "1");
+    let pipe = world.path("work/projects/line/pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o644.into(), 0)
+        .unwrap();
+    let run = Run::of(dev(&world, &["--once"]).output().unwrap()).exits(0);
+    assert!(run.stderr.contains("warning: projects/line/pipe: "), "{run:?}");
+    assert!(is_live(&world, "1"));
+}
+
+#[test]
 fn what_an_editor_puts_down_stops_nothing() {
     let world = World::new();
     work(&world, "1");

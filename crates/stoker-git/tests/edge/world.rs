@@ -97,7 +97,7 @@ pub(crate) fn walk(source: &mut dyn Source) -> (Vec<String>, Vec<ObjectId>) {
                         paths.push(path);
                         ids.push(entry.id);
                     }
-                    Kind::Symlink | Kind::Submodule => {}
+                    Kind::Symlink | Kind::Submodule | Kind::Special => {}
                 }
             }
         }

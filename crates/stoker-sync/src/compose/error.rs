@@ -37,6 +37,12 @@ pub enum Error {
         /// The mapping's source.
         path: RelPath,
     },
+    /// A mapping's source is a pipe, a socket or a device.
+    #[error("the source {path:?} is neither a file nor a directory")]
+    SourceIsSpecial {
+        /// The mapping's source.
+        path: RelPath,
+    },
     /// A mapping's `type` does not fit its source.
     #[error("the source {path:?} should be a {wanted} and is a {found}")]
     WrongKind {

@@ -68,7 +68,9 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
             Kind::Dir => Item::Dir(entry.id),
             Kind::File => Item::File { blob: entry.id, is_executable: false },
             Kind::Executable => Item::File { blob: entry.id, is_executable: true },
-            Kind::Symlink | Kind::Submodule => return self.skip(mapping, entry, out),
+            Kind::Symlink | Kind::Submodule | Kind::Special => {
+                return self.skip(mapping, entry, out);
+            }
         };
         self.add(&entry.name, (mapping, item), out);
     }
@@ -81,10 +83,12 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
         if self.is_excluded(mapping, &path, Item::File { blob: entry.id, is_executable: false }) {
             return;
         }
-        let (code, message) = if entry.kind == Kind::Symlink {
-            (Code::SymlinkSkipped, "a symbolic link is not followed and was skipped")
-        } else {
-            (Code::SubmoduleSkipped, "a submodule is not fetched and was skipped")
+        let (code, message) = match entry.kind {
+            Kind::Symlink => {
+                (Code::SymlinkSkipped, "a symbolic link is not followed and was skipped")
+            }
+            Kind::Special => (Code::SpecialSkipped, "this is no file and was skipped"),
+            _ => (Code::SubmoduleSkipped, "a submodule is not fetched and was skipped"),
         };
         out.warnings.push(Warning::new(code, path, message));
     }

@@ -93,6 +93,7 @@ fn enter(mapping: &Mapping, entry: &Entry) -> Result<Content, Error> {
         // Followed, a link could make any directory of this machine a source (R18, R19).
         Kind::Symlink => Err(Error::SourceIsLink { path: mapping.source.clone() }),
         Kind::Submodule => Err(Error::SourceIsSubmodule { path: mapping.source.clone() }),
+        Kind::Special => Err(Error::SourceIsSpecial { path: mapping.source.clone() }),
     }
 }
 
