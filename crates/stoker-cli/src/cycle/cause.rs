@@ -35,6 +35,11 @@ pub(super) fn open(error: &OpenError, target: &Target) -> Failure {
             let failure = Failure::world("DataDirectoryMissing", error);
             Failure { message, ..failure }.hint("check --data, or add --create to make it")
         }
+        OpenError::Disk { source } => {
+            let place = target.data.data.join(OsStr::from_bytes(source.path()));
+            on_disk("DataDirectoryUnusable", error, target)
+                .hint(format!("look at it: ls -ld {}", shown(&place)))
+        }
         _ => on_disk("DataDirectoryUnusable", error, target)
             .hint(format!("look at it: ls -ld {data}")),
     }
@@ -66,9 +71,15 @@ pub(super) fn plan(error: &plan::Error, target: &Target) -> Failure {
         plan::Error::Fetch { source } => read(source, error),
         plan::Error::MassDeletion(_) => Failure::world("DeletionBlocked", error)
             .hint("look with `stoker plan`, then add --allow-mass-delete"),
-        plan::Error::Make { path, .. } => Failure::world("RenderFailed", error).hint(format!(
-            "mend the template or patch that makes {path}; a variable comes by --var NAME=VALUE"
-        )),
+        plan::Error::Make { path, .. } => {
+            let failure = Failure::world("RenderFailed", error);
+            let what = if failure.message.contains("`.GatewayName` is not known") {
+                "the name of the gateway comes by --gateway-name NAME"
+            } else {
+                "a variable comes by --var NAME=VALUE"
+            };
+            failure.hint(format!("mend the template or patch that makes {path}; {what}"))
+        }
         plan::Error::Conflict { path, .. } => {
             let place = target.data.data.join(OsStr::from_bytes(path));
             Failure::world("Conflict", error)
@@ -145,7 +156,8 @@ fn on_disk(reason: &str, error: &(dyn Error + 'static), target: &Target) -> Fail
 }
 
 fn make_room(target: &Target) -> String {
-    format!("make room on the data volume: df -h {}", shown(&target.data.data))
+    let data = shown(&target.data.data);
+    format!("make room on the data volume, for bytes or for files: df -h {data}; df -i {data}")
 }
 
 /// That the gateway has scanned could not be remembered.
@@ -198,6 +210,8 @@ fn compose(error: &compose::Error, whole: &plan::Error, target: &Target) -> Fail
             .hint(format!("check the source of the mapping: {listing}")),
         compose::Error::Names { .. } => Failure::world("NamesRefused", whole)
             .hint("rename them in the repository, or exclude them"),
+        compose::Error::TooManyEntries { .. } => Failure::world("MappingInvalid", whole)
+            .hint("map less of the repository, or exclude what no gateway needs"),
         compose::Error::Cancelled(_) => cancelled(whole),
         _ => Failure::world("MappingInvalid", whole)
             .hint(format!("look at what is there: {listing}, then mend the mapping")),

@@ -54,7 +54,7 @@ pub(super) fn build(
         limits: Limits::within(timeout),
     };
     access.auth = authentication(git, arguments, (secrets, &access))?;
-    auth::check_fit(&access).map_err(|error| usage_of(&error))?;
+    auth::check_fit(&access).map_err(|error| usage_of(&error, arguments))?;
     Ok(access)
 }
 
@@ -116,16 +116,21 @@ fn authentication(
     }
 }
 
-fn by_flags(arguments: &RepositoryArguments, access: &Access) -> Result<Option<Auth>, Failure> {
+/// The flags or variables that credentials come by.
+fn given(arguments: &RepositoryArguments) -> Vec<&'static str> {
     let methods = [
         ("--token-file", "GIT_TOKEN_FILE", &arguments.token_file),
         ("--ssh-key-file", "GIT_SSH_KEY_FILE", &arguments.ssh_key_file),
         ("--github-key-file", "", &arguments.github_key_file),
     ];
-    let given: Vec<&str> = methods
-        .into_iter()
-        .filter_map(|(flag, variable, file)| Some(named(flag, variable, file.as_ref()?)))
-        .collect();
+    let name = |(flag, variable, file): (_, _, &Option<PathBuf>)| {
+        Some(named(flag, variable, file.as_ref()?))
+    };
+    methods.into_iter().filter_map(name).collect()
+}
+
+fn by_flags(arguments: &RepositoryArguments, access: &Access) -> Result<Option<Auth>, Failure> {
+    let given = given(arguments);
     if given.len() > 1 {
         let hint = format!("keep one of {}", given.join(" and "));
         return Err(
@@ -209,7 +214,7 @@ fn no_known_hosts() -> Failure {
         .hint("ssh-keyscan HOST > known_hosts, check it, and add --known-hosts-file known_hosts")
 }
 
-fn usage_of(error: &auth::Error) -> Failure {
+fn usage_of(error: &auth::Error, arguments: &RepositoryArguments) -> Failure {
     let failure = Failure::usage(error.to_string());
     match error {
         auth::Error::PlainHttpApi { .. } => failure.hint(
@@ -220,7 +225,13 @@ fn usage_of(error: &auth::Error) -> Failure {
             failure.hint("add --ssh-key-file FILE --known-hosts-file FILE")
         }
         auth::Error::Mismatch { needed, .. } => {
-            failure.hint(format!("give {needed} for that URL, or use another URL"))
+            let given = given(arguments);
+            let without = if given.is_empty() {
+                String::new()
+            } else {
+                format!("leave out {}, ", given.join(" and "))
+            };
+            failure.hint(format!("{without}give {needed} for that URL, or use another URL"))
         }
         _ => failure,
     }

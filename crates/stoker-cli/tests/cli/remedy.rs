@@ -6,9 +6,11 @@ use std::process::Command;
 use rustix::process::Signal;
 use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::git::tls::{Authority, Flaw};
+use stoker_testkit::git::{Repo, Tree};
 use stoker_testkit::port::DeadPort;
 use stoker_testkit::wait::eventually;
 
+use crate::document::{self, gateway_sync};
 use crate::follow::{Heard, end};
 use crate::world::{Run, STOKER, World, plant, plant_files};
 
@@ -150,6 +152,36 @@ fn a_watcher_that_is_quiet_says_where_it_listens() {
     let errors = Heard::of(&mut child);
     eventually("the address", || errors.count("listening on http://127.0.0.1:") == 1);
     end(child, Signal::INT).exits(130);
+}
+
+#[test]
+fn what_is_in_the_way_of_our_own_directory_is_named() {
+    let (world, repo) = (World::new(), plant());
+    fs::write(world.data().join(".stoker"), "mine").unwrap();
+    let place = world.data().join(".stoker");
+    let run = world.sync(&repo.url(), &[]).exits(1);
+    tells(&run, &[".stoker"], &[&format!("ls -ld {}", place.display())]);
+}
+
+#[test]
+fn a_credential_that_does_not_fit_is_named_as_it_was_given() {
+    let (world, repo) = (World::new(), plant());
+    let token = world.file("token", "t");
+    let mut command = world.command(STOKER, world.words("sync", &repo.url(), &[]));
+    command.env("GIT_TOKEN_FILE", &token);
+    tells(&Run::ended(command).exits(2), &["a token"], &["leave out GIT_TOKEN_FILE"]);
+    let by_flag = world.sync(&repo.url(), &["--token-file", token.to_str().unwrap()]).exits(2);
+    tells(&by_flag, &["a token"], &["leave out --token-file"]);
+}
+
+#[test]
+fn a_template_that_wants_the_name_of_the_gateway_says_how_to_give_it() {
+    let world = World::new();
+    let (repo, _) = Repo::with(Tree::new().file("t/a", "{{ .GatewayName }}")).unwrap();
+    let sync =
+        "  sync: {profiles: {site: {mappings: [{source: t, destination: t, template: true}]}}}";
+    let run = document::run(&world, &gateway_sync(&repo.url(), sync), &[]).exits(1);
+    tells(&run, &["`.GatewayName` is not known here"], &["--gateway-name NAME"]);
 }
 
 #[test]

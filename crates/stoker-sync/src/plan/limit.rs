@@ -80,7 +80,8 @@ impl Census {
         };
         let mut all = Count::default();
         for (place, count) in &self.places {
-            count.check(percent).map_err(|tally| tally.refusal(Some(place.clone())))?;
+            let refused = count.check(percent);
+            refused.map_err(|tally| tally.refusal(Some(count.place(place))))?;
             all.ours.deleted += count.ours.deleted;
             all.ours.total += count.ours.total;
             all.foreign += count.foreign;
@@ -90,6 +91,12 @@ impl Census {
 }
 
 impl Count {
+    /// Files that nobody here made came from nowhere.
+    fn place(self, place: &Place) -> Place {
+        let source = place.source.clone().filter(|_| self.foreign == 0);
+        Place { source, ..place.clone() }
+    }
+
     fn check(self, percent: u64) -> Result<(), Tally> {
         let Self { ours, foreign } = self;
         let both = Tally { deleted: ours.deleted + foreign, total: ours.total + foreign };
@@ -186,7 +193,7 @@ mod tests {
         assert_eq!(census.check(Deletion::Percent(50)), Ok(()), "less than 50");
         census.delete_foreign(&projects);
         let refusal = census.check(Deletion::Percent(50)).unwrap_err();
-        assert_eq!((refusal.deleted, refusal.total), (50, 90));
+        assert_eq!(refusal.to_string(), "this would delete 50 of 90 files in \"projects\"");
         let mut census = Census::default();
         (0..10).for_each(|_| census.delete_foreign(&projects));
         let refusal = census.check(Deletion::Percent(50)).unwrap_err().to_string();
