@@ -4,9 +4,11 @@
 
 use std::collections::HashMap;
 
+use crate::compose::Case;
 use crate::disk::{Dir, DiskError, Look, Nature};
 use crate::drift;
 use crate::manifest::record::FileRecord;
+use crate::name::{self, Keeper};
 use crate::path::{self, RelPath};
 use crate::source::ObjectId;
 
@@ -152,14 +154,17 @@ fn classify(
     }
 }
 
-/// Returns every file and link below a directory.
+/// Returns every file and link below a directory, and what is the gateway's own, be it empty.
 fn files_in(dir: &Dir) -> Result<Vec<RelPath>, DiskError> {
     let mut files = Vec::new();
     for entry in dir.list()? {
-        if entry.nature == Nature::Dir {
+        let path = dir.path().join(&entry.name);
+        let keeper = name::keeper(&path, Case::Ignored);
+        let is_kept = matches!(keeper, Some(Keeper::Identity | Keeper::RuntimeCache));
+        if entry.nature == Nature::Dir && !is_kept {
             files.extend(files_in(&dir.open(&entry.name)?)?);
         } else {
-            files.push(dir.path().join(&entry.name));
+            files.push(path);
         }
     }
     Ok(files)

@@ -107,6 +107,22 @@ fn identity_and_cache_are_untouchable_even_if_git_holds_them() {
     );
 }
 
+// R17: no file of ours takes the place of a directory that holds one, empty or not.
+#[test]
+fn a_directory_of_the_gateways_own_is_in_the_way_though_it_is_empty() {
+    for (map, own) in [
+        ("p:config", "config/local"),
+        ("p:config", "config/resources/local"),
+        ("p:projects/a", "projects/a/.resources"),
+    ] {
+        let scratch = Scratch::new();
+        scratch.make_dir(format!("data/{own}"));
+        let commit = Commit::of([("p", "file")]);
+        sync(&scratch, &commit, &request(&commit, [map])).unwrap_err();
+        assert!(scratch.exists(format!("data/{own}")), "{own}");
+    }
+}
+
 // A10
 #[test]
 fn orphans_in_a_directory_that_becomes_a_file_go_with_it() {
