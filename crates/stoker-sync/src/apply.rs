@@ -15,6 +15,7 @@
 mod amend;
 #[cfg(test)]
 mod loss;
+mod moving;
 #[cfg(test)]
 mod partial;
 #[cfg(test)]
@@ -25,7 +26,7 @@ mod tests;
 mod touched;
 
 use crate::disk::{Dir, DiskError};
-use crate::journal::{self, Group, Step};
+use crate::journal::{self, Group};
 use crate::lock::Lock;
 use crate::manifest::header::Header;
 use crate::manifest::record::DirPatch;
@@ -157,14 +158,13 @@ impl<'s> Application<'_, 's> {
             }
             stepper.take(group);
         }
-        let undone = stepper.finish()?;
-        if !undone.is_empty() {
-            let steps: Vec<&Step> = undone.iter().map(|undone| undone.step).collect();
-            let amended = Amended { header: self.header, patches: self.patches, undone: &steps };
+        let taken = stepper.finish()?;
+        let amended = Amended { header: self.header, patches: self.patches, taken: &taken };
+        if amended.is_needed() {
             amended.write(self.state, self.last_commit)?;
         }
         commit(self.root, self.state, self.header.generation)?;
-        Ok(undone)
+        Ok(taken.undone)
     }
 }
 

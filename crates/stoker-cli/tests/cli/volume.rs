@@ -68,3 +68,26 @@ fn a_destination_on_another_volume_is_synced_and_survives_a_kill_at_any_call() {
     );
     tally.proves_something();
 }
+
+// A3: a volume that is mounted below the data directory is not synced with it.
+#[test]
+fn what_was_renamed_on_another_volume_is_made_durable_there() {
+    let (world, update) = (World::new(), Update::new());
+    if !can_mount() || !can_trace(&world) {
+        return;
+    }
+    let strace = "-y -o trace -e trace=renameat,renameat2,fsync,syncfs";
+    let run = with_mount(&world, MOUNT, &update.repo, &scenario(strace, "sync new again"));
+    assert_eq!((run.code, noted(&world, "struck").0), (0, 0), "{run:#?}");
+    // A run that has nothing to do writes nothing, here too.
+    let state = |name: &str| tree::Tree::read(&world.path(name).join(".stoker")).unwrap();
+    assert_eq!(state("struck.data"), state("again.data"));
+    let trace = std::fs::read_to_string(world.path("trace")).unwrap();
+    let calls: Vec<&str> = trace.lines().collect();
+    let is_placed = |call: &&str| call.starts_with("renameat") && call.contains("/data/projects/");
+    let placed = calls.iter().rposition(is_placed).unwrap();
+    let is_synced = |call: &&str| call.starts_with("syncfs(") && call.contains("/data/projects");
+    let synced = calls.iter().position(is_synced);
+    let recorded = calls.iter().position(|call| call.contains("\"manifest-")).unwrap();
+    assert!(synced.is_some_and(|synced| placed < synced && synced < recorded), "{trace}");
+}

@@ -2,10 +2,11 @@
 
 use rustix::io::Errno;
 
+use super::moving::{Copied, Merged, move_file};
 use super::touched::Touched;
 use crate::disk::{Dir, DiskError, Nature};
 use crate::journal::{self, Group, Step};
-use crate::name::{RESOURCE_MANIFEST, STAGING_DIR, TEMPORARY_PREFIX};
+use crate::name::STAGING_DIR;
 use crate::path::{self, RelPath};
 
 /// How often a file is moved to a directory that somebody keeps removing.
@@ -42,7 +43,14 @@ pub(super) struct Stepper<'a, 's> {
     staged: &'a Staged,
     open: Option<Dir>,
     touched: Touched,
+    copied: Vec<Copied>,
     undone: Vec<Undone<'s>>,
+}
+
+/// What came of all steps.
+pub(super) struct Taken<'s> {
+    pub(super) copied: Vec<Copied>,
+    pub(super) undone: Vec<Undone<'s>>,
 }
 
 impl Staged {
@@ -64,7 +72,14 @@ impl Staged {
 impl<'a, 's> Stepper<'a, 's> {
     /// Begins on the live tree.
     pub(super) fn new(root: &'a Dir, staged: &'a Staged) -> Self {
-        Self { root, staged, open: None, touched: Touched::default(), undone: Vec::new() }
+        Self {
+            root,
+            staged,
+            open: None,
+            touched: Touched::default(),
+            copied: Vec::new(),
+            undone: Vec::new(),
+        }
     }
 
     /// Takes the steps of one directory. After a failure the rest of them is left: a resource is
@@ -82,10 +97,10 @@ impl<'a, 's> Stepper<'a, 's> {
         }
     }
 
-    /// Makes what was touched durable, and returns what could not be done.
-    pub(super) fn finish(self) -> Result<Vec<Undone<'s>>, DiskError> {
+    /// Makes what was touched durable.
+    pub(super) fn finish(self) -> Result<Taken<'s>, DiskError> {
         self.touched.sync(self.root)?;
-        Ok(self.undone)
+        Ok(Taken { copied: self.copied, undone: self.undone })
     }
 
     fn step(&mut self, step: &Step) -> Done {
@@ -105,7 +120,7 @@ impl<'a, 's> Stepper<'a, 's> {
     fn place(&mut self, staged: &[u8], to: &RelPath) -> Done {
         self.touched.add(&to.parent());
         let Some(staging) = self.staged.find(staged, to)? else { return Ok(()) };
-        let mut moved = Ok(());
+        let mut moved = Ok(None);
         for _ in 0..PATIENCE {
             let dir = self.make_way(&to.parent())?;
             moved = move_file(staging, staged, dir, path::file_name(to));
@@ -115,7 +130,8 @@ impl<'a, 's> Stepper<'a, 's> {
             }
             self.open = None;
         }
-        moved
+        self.copied.extend(moved?);
+        Ok(())
     }
 
     fn graft(&mut self, staged: &[u8], to: &RelPath) -> Done {
@@ -126,9 +142,10 @@ impl<'a, 's> Stepper<'a, 's> {
         match staging.rename_new(staged, parent, name) {
             // Somebody made the directory meanwhile, or it is on another volume: move what is in it.
             Err(error) if is_occupied(&error) => {
-                let mut merged = Touched::default();
-                let done = merge(&staging.open(staged)?, parent, name, &mut merged);
-                self.touched.append(merged);
+                let mut merged = Merged::default();
+                let done = merged.merge(&staging.open(staged)?, parent, name);
+                self.touched.append(merged.touched);
+                self.copied.extend(merged.copied);
                 done?;
                 staging.remove_tree(staged)?;
             }
@@ -222,51 +239,12 @@ fn is_other(error: &DiskError) -> bool {
     error.is(Errno::ISDIR) || error.is(Errno::LOOP)
 }
 
-fn is_gone(done: &Done) -> bool {
+fn is_gone<T>(done: &Result<T, DiskError>) -> bool {
     done.as_ref().is_err_and(|error| error.is(Errno::NOENT))
 }
 
 fn is_occupied(error: &DiskError) -> bool {
     [Errno::EXIST, Errno::NOTEMPTY, Errno::XDEV].iter().any(|errno| error.is(*errno))
-}
-
-/// Moves a file to its place, through a copy where that is on another volume.
-fn move_file(from: &Dir, staged: &[u8], to: &Dir, name: &[u8]) -> Done {
-    match from.rename(staged, to, name) {
-        Err(error) if error.is(Errno::XDEV) => {}
-        done => return done,
-    }
-    let temporary = [TEMPORARY_PREFIX, name].concat();
-    let temporary = &temporary[..temporary.len().min(255)];
-    to.remove_tree(temporary)?;
-    let look = from.look(staged)?;
-    let mode = look.map_or(0o644, |look| look.mode);
-    let mut copy = to.create(temporary, mode)?;
-    from.copy(staged, to, (temporary, &mut copy))?;
-    to.correct_file_mode(temporary, &copy, mode)?;
-    to.sync_file(temporary, &copy)?;
-    to.rename(temporary, to, name)?;
-    from.unlink(staged)
-}
-
-/// Moves what is in a staged directory into a live one, file by file.
-fn merge(from: &Dir, parent: &Dir, name: &[u8], touched: &mut Touched) -> Done {
-    let to = match parent.open(name) {
-        Err(error) if error.is(Errno::NOENT) => parent.make_dir(name, 0o755)?,
-        opened => opened?,
-    };
-    touched.add_open(&to);
-    let mut entries = from.list()?;
-    // Payload comes before `resource.json`, here too.
-    entries.sort_by_key(|entry| *entry.name == *RESOURCE_MANIFEST);
-    for entry in entries {
-        if entry.nature == Nature::Dir {
-            merge(&from.open(&entry.name)?, &to, &entry.name, touched)?;
-        } else {
-            move_file(from, &entry.name, &to, &entry.name)?;
-        }
-    }
-    Ok(())
 }
 
 /// Removes a directory and the empty directories in it; a file in it stops this.
