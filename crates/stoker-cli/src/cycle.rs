@@ -22,6 +22,7 @@ use crate::failure::Failure;
 use crate::job::Target;
 use crate::progress::Progress;
 use crate::signal::Interruption;
+use crate::word::Code;
 use lap::Lap;
 use talk::Talk;
 
@@ -123,7 +124,7 @@ fn preview(
     let mut planned = plan(subject.source, &request);
     if let Err(plan::Error::MassDeletion(blocked)) = &planned {
         let remedy = "a sync would stop here; --allow-mass-delete lifts that";
-        outcome.warn("DeletionBlocked", &format!("{blocked}: {remedy}"));
+        outcome.warn(Code::DeletionBlocked, &format!("{blocked}: {remedy}"));
         request.deletion = Deletion::Unlimited;
         planned = plan(subject.source, &request);
     }
@@ -173,7 +174,7 @@ fn sync(
 
 /// Nothing is done, so what was live stays live.
 fn pause(setting: Setting<'_>, outcome: &mut Outcome) {
-    outcome.warn("Paused", "the profile is paused: nothing was done");
+    outcome.warn(Code::Paused, "the profile is paused: nothing was done");
     outcome.find(&setting.target.data.data);
     outcome.commit.clone_from(&outcome.previous_commit);
     outcome.is_paused = true;

@@ -3,11 +3,13 @@
 use serde::Serialize;
 use stoker_api::chain::Chain;
 
+use crate::word::{Reason, Word};
+
 /// A failure with everything that its reader needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Failure {
     /// One word that scripts can rely on.
-    pub(crate) reason: String,
+    pub(crate) reason: Word,
     /// What failed, on what, and why.
     pub(crate) message: String,
     /// What to do next; where possible, a command to paste. A script finds the key always.
@@ -34,7 +36,7 @@ impl Failure {
     /// the help of the command, once that is known.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self {
-            reason: "Usage".to_owned(),
+            reason: Reason::Usage.into(),
             message: message.into(),
             hint: None,
             blame: Blame::Usage,
@@ -43,9 +45,12 @@ impl Failure {
     }
 
     /// Something outside of the command line failed.
-    pub(crate) fn world(reason: &str, error: &(dyn std::error::Error + 'static)) -> Self {
+    pub(crate) fn world(
+        reason: impl Into<Word>,
+        error: &(dyn std::error::Error + 'static),
+    ) -> Self {
         Self {
-            reason: reason.to_owned(),
+            reason: reason.into(),
             message: Chain(error).to_string(),
             hint: None,
             blame: Blame::World,

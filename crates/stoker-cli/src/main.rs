@@ -11,6 +11,7 @@ mod output;
 mod progress;
 mod signal;
 mod trigger;
+mod word;
 
 use std::process::ExitCode;
 

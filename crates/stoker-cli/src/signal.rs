@@ -10,6 +10,7 @@ use signal_hook::iterator::Signals;
 use stoker_sync::Cancel;
 
 use crate::failure::{Blame, Failure};
+use crate::word::Reason;
 
 /// What was asked for from outside, if anything.
 #[derive(Debug, Clone, Default)]
@@ -40,14 +41,14 @@ impl Interruption {
     /// What a failure is called once the run was asked to end: whatever broke off with it says so in
     /// words of its own. That files are half in place is news even then.
     pub(crate) fn judge(&self, failure: Failure) -> Failure {
-        let is_other = failure.blame == Blame::Usage || failure.reason == "ApplyFailed";
+        let is_other = failure.blame == Blame::Usage || failure.reason == Reason::ApplyFailed;
         if is_other || !self.cancel.is_cancelled() {
             return failure;
         }
-        let is_told = failure.reason == "Cancelled";
+        let is_told = failure.reason == Reason::Cancelled;
         let message = if is_told { failure.message } else { "the run was cancelled".to_owned() };
         let hint = "what had begun was finished or undone; run the same command again";
-        Failure { reason: "Cancelled".to_owned(), message, ..failure }.hint(hint)
+        Failure { reason: Reason::Cancelled.into(), message, ..failure }.hint(hint)
     }
 
     /// The exit code that says which signal ended the run.

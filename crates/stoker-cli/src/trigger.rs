@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use stoker_sync::Cancel;
 
 use crate::failure::Failure;
+use crate::word::Reason;
 
 /// How often a wait looks whether it was asked to end.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -61,7 +62,7 @@ impl Trigger {
     /// Serves `POST /sync` and returns the address it took.
     pub(crate) fn listen(&self, address: SocketAddr) -> Result<SocketAddr, Failure> {
         let failed = |error: std::io::Error| {
-            let failure = Failure::world("ListenFailed", &error);
+            let failure = Failure::world(Reason::ListenFailed, &error);
             let message = format!("failed to listen on {address}: {}", failure.message);
             Failure { message, ..failure }.hint("choose another address with --listen")
         };

@@ -2,6 +2,8 @@
 //!
 //! Not listed: it is there for `cargo xtask generate`, which keeps the page in `docs/`.
 
+mod words;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -15,7 +17,7 @@ pub(crate) struct Arguments {}
 /// Renders the page.
 pub(crate) fn render(mut command: Command) -> String {
     command.build();
-    let mut page = "# Flags of the command line\n\n\
+    let mut page = "# Flags and words of the command line\n\n\
         What each command is for, and what scripts can rely on, is in [The command line](../cli.md).\n\n\
         ## Every command\n\n"
         .to_owned();
@@ -24,6 +26,7 @@ pub(crate) fn render(mut command: Command) -> String {
     for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
         section(&mut page, command, &mut told);
     }
+    words::tables(&mut page);
     page
 }
 

@@ -12,6 +12,7 @@ use crate::cycle::{self, CommitOnDemand, Outcome, Setting, Status, Step, Subject
 use crate::failure::Failure;
 use crate::job::Job;
 use crate::progress::Progress;
+use crate::word::Code;
 
 /// The shortest way, and the one with a cluster's manifest.
 const EXAMPLES: &str = "\
@@ -97,8 +98,8 @@ fn take(
     outcome.commit = Some(commit.to_string());
     for warning in warnings {
         let code = match warning {
-            refs::Warning::Unreachable { .. } => "UnreachableCommit",
-            _ => "AmbiguousRef",
+            refs::Warning::Unreachable { .. } => Code::UnreachableCommit,
+            _ => Code::AmbiguousRef,
         };
         outcome.warn(code, &warning.to_string());
     }

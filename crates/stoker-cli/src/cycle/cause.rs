@@ -12,13 +12,14 @@ use stoker_sync::{DiskError, OpenError, apply, compose, lock, plan, recover, sou
 use crate::failure::{Blame, Failure};
 use crate::job::Target;
 use crate::output::shown;
+use crate::word::{Reason, Word};
 
 /// The data directory could not be opened.
 pub(super) fn open(error: &OpenError, target: &Target) -> Failure {
     let data = shown(&target.data.data);
     match error {
         OpenError::Lock { source: lock::Error::Held { .. } } => {
-            let failure = Failure::world("Locked", error);
+            let failure = Failure::world(Reason::Locked, error);
             Failure { message: with_readable_time(&failure.message), ..failure }
                 .hint("wait for the other run, or give it longer with --lock-timeout 5m")
         }
@@ -26,21 +27,21 @@ pub(super) fn open(error: &OpenError, target: &Target) -> Failure {
         OpenError::Recover { source: recover::Error::Gate { source } } => {
             match source.downcast_ref::<stoker_ignition::Error>() {
                 Some(refusal) => gateway(refusal),
-                None => on_disk("DataDirectoryUnusable", error, target)
+                None => on_disk(Reason::DataDirectoryUnusable, error, target)
                     .hint(format!("look at it: ls -ld {data}")),
             }
         }
         OpenError::Disk { source } if source.kind() == ErrorKind::NotFound => {
             let message = format!("the data directory {data} does not exist");
-            let failure = Failure::world("DataDirectoryMissing", error);
+            let failure = Failure::world(Reason::DataDirectoryMissing, error);
             Failure { message, ..failure }.hint("check --data, or add --create to make it")
         }
         OpenError::Disk { source } => {
             let place = target.data.data.join(OsStr::from_bytes(source.path()));
-            on_disk("DataDirectoryUnusable", error, target)
+            on_disk(Reason::DataDirectoryUnusable, error, target)
                 .hint(format!("look at it: ls -ld {}", shown(&place)))
         }
-        _ => on_disk("DataDirectoryUnusable", error, target)
+        _ => on_disk(Reason::DataDirectoryUnusable, error, target)
             .hint(format!("look at it: ls -ld {data}")),
     }
 }
@@ -48,7 +49,7 @@ pub(super) fn open(error: &OpenError, target: &Target) -> Failure {
 /// The data directory could not be looked at. A plan makes none, whatever the flags say.
 pub(super) fn view(error: &OpenError, target: &Target) -> Failure {
     let failure = open(error, target);
-    if failure.reason != "DataDirectoryMissing" {
+    if failure.reason != Reason::DataDirectoryMissing {
         return failure;
     }
     let data = shown(&target.data.data);
@@ -69,10 +70,10 @@ pub(super) fn plan(error: &plan::Error, target: &Target) -> Failure {
     match error {
         plan::Error::Compose { source } => compose(source, error, target),
         plan::Error::Fetch { source } => read(source, error),
-        plan::Error::MassDeletion(_) => Failure::world("DeletionBlocked", error)
+        plan::Error::MassDeletion(_) => Failure::world(Reason::DeletionBlocked, error)
             .hint("look with `stoker plan`, then add --allow-mass-delete"),
         plan::Error::Make { path, .. } => {
-            let failure = Failure::world("RenderFailed", error);
+            let failure = Failure::world(Reason::RenderFailed, error);
             let what = if failure.message.contains("`.GatewayName` is not known") {
                 "the name of the gateway comes by --gateway-name NAME"
             } else {
@@ -82,12 +83,12 @@ pub(super) fn plan(error: &plan::Error, target: &Target) -> Failure {
         }
         plan::Error::Conflict { path, .. } => {
             let place = target.data.data.join(OsStr::from_bytes(path));
-            Failure::world("Conflict", error)
+            Failure::world(Reason::Conflict, error)
                 .hint(format!("move it out of the way: ls -la {}", shown(&place)))
         }
         plan::Error::Drift { .. } | plan::Error::Survey { .. } => {
             let data = shown(&target.data.data);
-            on_disk("DiskFailed", error, target).hint(format!("look at it: ls -la {data}"))
+            on_disk(Reason::DiskFailed, error, target).hint(format!("look at it: ls -la {data}"))
         }
         plan::Error::Cancelled(_) => cancelled(error),
     }
@@ -96,15 +97,17 @@ pub(super) fn plan(error: &plan::Error, target: &Target) -> Failure {
 /// The new files could not be written.
 pub(super) fn write(error: &write::Error, target: &Target) -> Failure {
     match error {
-        write::Error::Space { .. } => Failure::world("DiskFull", error).hint(make_room(target)),
+        write::Error::Space { .. } => {
+            Failure::world(Reason::DiskFull, error).hint(make_room(target))
+        }
         write::Error::Disk { source } if source.kind() == ErrorKind::StorageFull => {
-            on_disk("DiskFull", error, target).hint(make_room(target))
+            on_disk(Reason::DiskFull, error, target).hint(make_room(target))
         }
         write::Error::Read { source } => read(source, error),
-        write::Error::LfsPointer { .. } => Failure::world("LfsPointer", error)
+        write::Error::LfsPointer { .. } => Failure::world(Reason::LfsPointer, error)
             .hint("commit the file itself, or exclude it with --exclude"),
         write::Error::Cancelled(_) => cancelled(error),
-        _ => on_disk("WriteFailed", error, target).hint(
+        _ => on_disk(Reason::WriteFailed, error, target).hint(
             "nothing was applied; look at the volume (df -h, dmesg | tail), then run it again",
         ),
     }
@@ -118,20 +121,20 @@ pub(super) fn apply(error: &apply::Error, target: &Target) -> Failure {
             return incomplete(error, failed.first(), target);
         }
         _ => {
-            return on_disk("ApplyFailed", error, target)
+            return on_disk(Reason::ApplyFailed, error, target)
                 .hint("run the same command again to finish it");
         }
     };
     match source.downcast_ref::<stoker_ignition::Error>() {
         Some(refusal) => gateway(refusal),
-        None => Failure::world("GatewayRefused", error)
+        None => Failure::world(Reason::GatewayRefused, error)
             .hint("nothing was applied; run the same command again"),
     }
 }
 
 /// The error counts the paths and names the first; what the system said of that one is the reason.
 fn incomplete(error: &apply::Error, first: Option<&DiskError>, target: &Target) -> Failure {
-    let failure = Failure::world("ApplyFailed", error);
+    let failure = Failure::world(Reason::ApplyFailed, error);
     let Some(first) = first else { return failure };
     let message = format!("{}: {}", failure.message, Chain(first));
     let parent = target.data.data.join(OsStr::from_bytes(&first.path().parent()));
@@ -142,7 +145,7 @@ fn incomplete(error: &apply::Error, first: Option<&DiskError>, target: &Target) 
 }
 
 /// Something of the data directory failed. The engine knows it as that; its path is added.
-fn on_disk(reason: &str, error: &(dyn Error + 'static), target: &Target) -> Failure {
+fn on_disk(reason: Reason, error: &(dyn Error + 'static), target: &Target) -> Failure {
     let failure = Failure::world(reason, error);
     let mut causes =
         std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
@@ -162,19 +165,19 @@ fn make_room(target: &Target) -> String {
 
 /// That the gateway has scanned could not be remembered.
 pub(super) fn settle(error: &DiskError, target: &Target) -> Failure {
-    on_disk("DiskFailed", error, target)
+    on_disk(Reason::DiskFailed, error, target)
         .hint("the files and the scan are done; run it again, and the scan is made once more")
 }
 
 /// The gateway did not do what was asked.
 pub(super) fn gateway(error: &stoker_ignition::Error) -> Failure {
-    Failure::world(error.reason().as_str(), error).hint(error.hint())
+    Failure::world(error.reason(), error).hint(error.hint())
 }
 
 /// The gateway scanned, and does not have what it should.
 pub(super) fn not_loaded(names: &[String]) -> Failure {
     Failure {
-        reason: "ProjectsNotLoaded".to_owned(),
+        reason: Reason::ProjectsNotLoaded.into(),
         message: format!("the gateway scanned, but has not loaded {}", names.join(", ")),
         hint: Some("look at the gateway's log for what it says of their project.json".to_owned()),
         blame: Blame::World,
@@ -186,8 +189,8 @@ pub(super) fn not_loaded(names: &[String]) -> Failure {
 pub(crate) fn git(error: &stoker_git::Error) -> Failure {
     let reason = match error {
         // In a cluster the message alone tells it from others of its kind.
-        stoker_git::Error::NotACommit { .. } => "NotACommit",
-        error => error.reason().as_str(),
+        stoker_git::Error::NotACommit { .. } => Word::from(Reason::NotACommit),
+        error => error.reason().into(),
     };
     let failure = Failure::world(reason, error);
     match error.hint() {
@@ -206,14 +209,14 @@ fn compose(error: &compose::Error, whole: &plan::Error, target: &Target) -> Fail
     let listing = &target.listing;
     match error {
         compose::Error::Read { source } => read(source, whole),
-        compose::Error::SourceMissing { .. } => Failure::world("SourceNotFound", whole)
+        compose::Error::SourceMissing { .. } => Failure::world(Reason::SourceNotFound, whole)
             .hint(format!("check the source of the mapping: {listing}")),
-        compose::Error::Names { .. } => Failure::world("NamesRefused", whole)
+        compose::Error::Names { .. } => Failure::world(Reason::NamesRefused, whole)
             .hint("rename them in the repository, or exclude them"),
-        compose::Error::TooManyEntries { .. } => Failure::world("MappingInvalid", whole)
+        compose::Error::TooManyEntries { .. } => Failure::world(Reason::MappingInvalid, whole)
             .hint("map less of the repository, or exclude what no gateway needs"),
         compose::Error::Cancelled(_) => cancelled(whole),
-        _ => Failure::world("MappingInvalid", whole)
+        _ => Failure::world(Reason::MappingInvalid, whole)
             .hint(format!("look at what is there: {listing}, then mend the mapping")),
     }
 }
@@ -224,14 +227,14 @@ fn read(error: &source::Error, whole: &(dyn Error + 'static)) -> Failure {
         source::Error::Cancelled => cancelled(whole),
         source::Error::Failed { source } => match source.downcast_ref::<stoker_git::Error>() {
             Some(error) => git(error),
-            None => Failure::world("SourceFailed", whole),
+            None => Failure::world(Reason::SourceFailed, whole),
         },
-        _ => Failure::world("SourceFailed", whole),
+        _ => Failure::world(Reason::SourceFailed, whole),
     }
 }
 
 fn cancelled(error: &(dyn Error + 'static)) -> Failure {
-    Failure::world("Cancelled", error)
+    Failure::world(Reason::Cancelled, error)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub(crate) use scans::Scans;
 pub(crate) use time::Durations;
 
 use crate::failure::Failure;
+use crate::word::{Code, Word};
 
 /// How many paths of each kind are listed.
 const MOST_LISTED: usize = stoker_sync::report::MOST_LISTED;
@@ -82,7 +83,7 @@ pub(crate) enum Status {
 /// Something that people should know although the run went on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Warned {
-    pub(crate) code: String,
+    pub(crate) code: Word,
     pub(crate) path: Name,
     pub(crate) message: String,
 }
@@ -104,8 +105,8 @@ impl Outcome {
     }
 
     /// Notes something that people should know.
-    pub(crate) fn warn(&mut self, code: &str, message: &str) {
-        let (code, path) = (code.to_owned(), Name(Vec::new()));
+    pub(crate) fn warn(&mut self, code: Code, message: &str) {
+        let (code, path) = (code.into(), Name(Vec::new()));
         self.warnings.push(Warned { code, path, message: message.to_owned() });
     }
 
@@ -199,11 +200,11 @@ impl Outcome {
                 DriftKind::Modified => "was changed on the gateway",
                 DriftKind::Foreign => "was added on the gateway",
             };
-            let (code, path) = ("Drift".to_owned(), Name::from(&drifted.path));
+            let (code, path) = (Code::Drift.into(), Name::from(&drifted.path));
             self.warnings.push(Warned { code, path, message: format!("{how}: {done}") });
         }
         if drift.len() > most {
-            self.warn("Drift", &format!("… and {} more: {done}", drift.len() - most));
+            self.warn(Code::Drift, &format!("… and {} more: {done}", drift.len() - most));
         }
     }
 
@@ -238,7 +239,7 @@ impl Outcome {
 
     fn take_warnings(&mut self, warnings: &[stoker_sync::warning::Warning]) {
         self.warnings.extend(warnings.iter().map(|warning| Warned {
-            code: warning.code.as_str().to_owned(),
+            code: warning.code.into(),
             path: Name::from(&warning.path),
             message: warning.message.clone(),
         }));

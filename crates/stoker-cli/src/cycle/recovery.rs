@@ -9,6 +9,7 @@ use stoker_sync::{Engine, Gate, OpenError, Options, View, lock, report};
 use super::talk::{self, Talk};
 use super::{Outcome, Setting, cause};
 use crate::failure::Failure;
+use crate::word::Code;
 
 /// Finishes or undoes what a killed run left, if there is something.
 pub(super) fn recover(setting: Setting<'_>, outcome: &mut Outcome) -> Result<(), Failure> {
@@ -35,7 +36,7 @@ pub(super) fn warn(setting: Setting<'_>, outcome: &mut Outcome) {
     if is_unfinished(setting) {
         let message =
             "another run is at work, or ended early: then the next sync finishes it first";
-        outcome.warn("Unfinished", message);
+        outcome.warn(Code::Unfinished, message);
     }
 }
 
@@ -58,7 +59,7 @@ pub(super) fn open(
         Ok(engine) => outcome.finished(engine.view()),
         Err(OpenError::Recover { .. }) => {
             outcome.scans = outcome.scans.owing(changed);
-            outcome.warn("Unfinished", "a run that had ended early can't be finished yet");
+            outcome.warn(Code::Unfinished, "a run that had ended early can't be finished yet");
         }
         Err(_) => {}
     }

@@ -15,6 +15,7 @@ use super::{Outcome, Setting, cause};
 use crate::failure::Failure;
 use crate::gate::{self, ScanLock};
 use crate::job::Target;
+use crate::word::Code;
 
 /// What there is to say to the gateway in this run. It is the engine's gate, too.
 pub(super) enum Talk {
@@ -47,7 +48,7 @@ impl Talk {
         let talk = talk?;
         if let Self::Land(Scans { projects: Scan::Skipped, .. }, Some(why)) = talk {
             let message = format!("{}; the files land, it scans nothing", why.message);
-            outcome.warn("GatewayNotReady", &message);
+            outcome.warn(Code::GatewayNotReady, &message);
             return Ok(Self::Land(Scans::default(), None));
         }
         Ok(talk)
@@ -83,12 +84,12 @@ impl Talk {
         let Self::Full(lock) = self else { return };
         outcome.durations.gateway += lock.waited;
         if lock.is_missing {
-            outcome.warn("NoScanLock", "the gateway has no scan lock; went on without");
+            outcome.warn(Code::NoScanLock, "the gateway has no scan lock; went on without");
         }
         if let Some(error) = &lock.lost {
             let cost = "the remaining files were put in place without it";
             let message = format!("the scan lock could not be kept: {}; {cost}", Chain(error));
-            outcome.warn("ScanLockLost", &message);
+            outcome.warn(Code::ScanLockLost, &message);
         }
     }
 
@@ -200,7 +201,8 @@ fn verify(
             Err(cause::gateway(&error))
         }
         Verification::NotVerified(error) => {
-            outcome.warn("NotVerified", &format!("can't tell what the gateway loaded: {error}"));
+            outcome
+                .warn(Code::NotVerified, &format!("can't tell what the gateway loaded: {error}"));
             Ok(())
         }
     }
@@ -211,6 +213,7 @@ mod tests {
     use stoker_ignition::{Endpoint, Options};
 
     use super::*;
+    use crate::word::Word;
 
     #[test]
     fn a_lock_that_was_lost_is_told_with_its_reason() {
@@ -220,7 +223,7 @@ mod tests {
         let mut outcome = Outcome::default();
         Talk::Full(Box::new(lock)).note_gate(&mut outcome);
         let [warned] = &outcome.warnings[..] else { panic!("{:?}", outcome.warnings) };
-        assert_eq!(warned.code, "ScanLockLost");
+        assert_eq!(warned.code, Word::from(Code::ScanLockLost));
         assert!(warned.message.contains("there is no API key"), "{}", warned.message);
     }
 }

@@ -13,6 +13,7 @@ use super::{access, profile};
 use crate::arguments::{GatewayArguments, TargetArguments};
 use crate::failure::Failure;
 use crate::output::shown;
+use crate::word::Reason;
 
 const MEND_THE_PROFILE: &str =
     "mend the mapping; what it misses can be given with --var K=V or --gateway-name NAME";
@@ -86,9 +87,9 @@ impl Target {
 
     /// What is asked of the engine for a commit.
     pub(crate) fn request(&self, commit: &str) -> Result<Request, Failure> {
-        let mut request = self
-            .fill(commit)
-            .map_err(|error| Failure::world("ProfilesInvalid", &error).hint(MEND_THE_PROFILE))?;
+        let mut request = self.fill(commit).map_err(|error| {
+            Failure::world(Reason::ProfilesInvalid, &error).hint(MEND_THE_PROFILE)
+        })?;
         request.deletion = self.deletion.unwrap_or(request.deletion);
         request.look = self.look;
         request.scan = match self.gateway {

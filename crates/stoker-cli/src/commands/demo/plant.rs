@@ -8,6 +8,7 @@ use fake_gateway::{Gateway, Options};
 use tempfile::TempDir;
 
 use crate::failure::Failure;
+use crate::word::Reason;
 
 /// The key that the stand-ins take; it opens nothing else.
 const KEY: &str = "demo:demo";
@@ -128,7 +129,7 @@ impl Plant {
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .output()
-            .map_err(|error| Failure::world("GitMissing", &error).hint("install git"))?;
+            .map_err(|error| Failure::world(Reason::GitMissing, &error).hint("install git"))?;
         if !output.status.success() {
             let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             return Err(failed(std::io::Error::other(words)));
@@ -139,14 +140,14 @@ impl Plant {
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
 fn no_place(error: std::io::Error) -> Failure {
-    let failure = Failure::world("DemoFailed", &error);
+    let failure = Failure::world(Reason::DemoFailed, &error);
     let message = format!("failed to make a temporary directory: {}", failure.message);
     Failure { message, ..failure }.hint("name one that can be written to: TMPDIR=/tmp stoker demo")
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
 fn failed(error: std::io::Error) -> Failure {
-    let failure = Failure::world("DemoFailed", &error);
+    let failure = Failure::world(Reason::DemoFailed, &error);
     let message = format!("failed to set up the demo: {}", failure.message);
     let hint = "see what is free: df -h \"${TMPDIR:-/tmp}\"; then run it again";
     Failure { message, ..failure }.hint(hint)

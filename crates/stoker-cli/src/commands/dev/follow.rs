@@ -11,6 +11,7 @@ use stoker_sync::{Cancel, DiskError, RelPath, Scope, WorkDir};
 use crate::failure::Failure;
 use crate::output::{Console, shown};
 use crate::trigger::{Trigger, Woken};
+use crate::word::Reason;
 
 /// An editor writes a file in several steps; this long without one more means that it is done.
 const SETTLED: Duration = Duration::from_millis(40);
@@ -44,7 +45,7 @@ impl Follow {
     /// Begins to watch.
     pub(super) fn begin(&mut self) -> Result<(), Failure> {
         let failed = |error: notify::Error| {
-            Failure::world("WatchFailed", &error)
+            Failure::world(Reason::WatchFailed, &error)
                 .hint("raise the limit: sysctl fs.inotify.max_user_watches=1000000")
         };
         let (sender, path) = (self.trigger.sender(), self.path.clone());
@@ -107,7 +108,7 @@ impl Follow {
 
 /// The directory could not be looked at.
 pub(super) fn failed(error: &DiskError) -> Failure {
-    let failure = Failure::world("WorkingDirectory", error);
+    let failure = Failure::world(Reason::WorkingDirectory, error);
     match error.kind() {
         ErrorKind::NotFound => failure.hint("bring it back: it is followed once it is there"),
         _ => failure.hint("look who may read it: ls -la"),
