@@ -34,7 +34,8 @@ pub(crate) fn prepare() -> anyhow::Result<()> {
     step::shown(program("prepare")?.arg("--node"))
 }
 
-/// Keeps the run's clusters up between test binaries; they go when this value, or this process, does.
+/// Keeps the run's clusters up between test binaries; they go when this value, or this process,
+/// does.
 #[derive(Debug)]
 pub(crate) struct Hold {
     child: Child,

@@ -32,8 +32,8 @@ const NEEDED: &[(&str, &str)] = &[
 /// Servers that a package would start on installation stay down with this in place.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
-/// Installs what is missing. Where that can't be done, one line says what to install; the tests that
-/// need it say so again and count as skipped.
+/// Installs what is missing. Where that can't be done, one line says what to install; the tests
+/// that need it say so again and count as skipped.
 pub(crate) fn install_missing() -> anyhow::Result<()> {
     let missing: Vec<&str> =
         NEEDED.iter().filter(|(file, _)| !present(file)).map(|(_, package)| *package).collect();

@@ -1,4 +1,5 @@
-//! The handle: starts a stand-in and ends it when dropped. Synchronous; `control` has what it can be told and asked.
+//! The handle: starts a stand-in and ends it when dropped. Synchronous; `control` has what it can
+//! be told and asked.
 
 mod control;
 
@@ -35,7 +36,8 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Starts a stand-in; when this returns it answers, and what is in the data directory is loaded.
+    /// Starts a stand-in; when this returns it answers, and what is in the data directory is
+    /// loaded.
     pub fn start(options: Options) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

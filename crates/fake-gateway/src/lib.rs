@@ -1,11 +1,14 @@
-//! A stand-in for an Ignition gateway: its HTTP API, its scans and its moods, over a real data directory.
+//! A stand-in for an Ignition gateway: its HTTP API, its scans and its moods, over a real data
+//! directory.
 //!
-//! No gateway can run where our tests run, so this one behaves as real ones were seen to, the
-//! ugly parts included. It really scans the directory that it is given and remembers what it saw, so that a test can
-//! prove which state a gateway would have loaded. It does not evaluate projects, tags or scripts.
+//! No gateway can run where our tests run, so this one behaves as real ones were seen to, the ugly
+//! parts included. It really scans the directory that it is given and remembers what it saw, so
+//! that a test can prove which state a gateway would have loaded. It does not evaluate projects,
+//! tags or scripts.
 //!
-//! Promises: everything it serves is on loopback unless told otherwise; it writes to the data directory only where a
-//! real gateway would (seed, `resource.json`) and only when asked to by [`Options`]; it ends with its handle.
+//! Promises: everything it serves is on loopback unless told otherwise; it writes to the data
+//! directory only where a real gateway would (seed, `resource.json`) and only when asked to by
+//! [`Options`]; it ends with its handle.
 //!
 //! ```
 //! # fn main() -> std::io::Result<()> {

@@ -1,4 +1,5 @@
-//! What a stand-in is from its start: where it listens, what it knows, which of the documented quirks it has.
+//! What a stand-in is from its start: where it listens, what it knows, which of the documented
+//! quirks it has.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -15,9 +16,11 @@ pub struct Options {
     pub data: Option<PathBuf>,
     /// Where plain HTTP is served; `None` serves TLS only.
     pub plain: Option<SocketAddr>,
-    /// Where HTTPS is served, with a certificate for `localhost` and `127.0.0.1` of an authority made at start.
+    /// Where HTTPS is served, with a certificate for `localhost` and `127.0.0.1` of an authority
+    /// made at start.
     pub tls: Option<SocketAddr>,
-    /// Whether that certificate is its own authority (CA:TRUE) instead, as many tools make them, for `localhost` only.
+    /// Whether that certificate is its own authority (CA:TRUE) instead, as many tools make them,
+    /// for `localhost` only.
     pub is_self_signed: bool,
     /// The API tokens that exist.
     pub tokens: Vec<Token>,

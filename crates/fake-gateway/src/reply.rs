@@ -53,7 +53,8 @@ pub(crate) fn redirect(location: &str) -> Reply {
     reply
 }
 
-/// Wraps items as every list is wrapped; a parameter that is not known is a filter that matches nothing.
+/// Wraps items as every list is wrapped; a parameter that is not known is a filter that matches
+/// nothing.
 pub(crate) fn list(items: Vec<Value>, query: &[(String, String)], known: &[&str]) -> Reply {
     let total = items.len();
     let is_known = |name: &str| known.contains(&name) || PAGING.contains(&name);

@@ -1,13 +1,16 @@
-//! `resource.json`: its signature, and the rewriting that a gateway does when the signature does not fit.
+//! `resource.json`: its signature, and the rewriting that a gateway does when the signature does
+//! not fit.
 
 use std::path::Path;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-/// Returns the signature of a resource: SHA-256 over the names and bytes of the files that it lists.
+/// Returns the signature of a resource: SHA-256 over the names and bytes of the files that it
+/// lists.
 ///
-/// A real gateway's recipe is not public; what matters to a client is that it changes with the content.
+/// A real gateway's recipe is not public; what matters to a client is that it changes with the
+/// content.
 pub fn signature<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> String {
     let mut hash = Sha256::new();
     for (name, bytes) in files {

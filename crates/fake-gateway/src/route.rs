@@ -1,4 +1,5 @@
-//! From a request to its answer, in the order in which a gateway decides: state, generation, token, route.
+//! From a request to its answer, in the order in which a gateway decides: state, generation, token,
+//! route.
 
 mod list;
 mod scan;

@@ -1,4 +1,5 @@
-//! Scans: one thread per half reads the data directory when asked, by itself now and then, and at start.
+//! Scans: one thread per half reads the data directory when asked, by itself now and then, and at
+//! start.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -11,7 +12,8 @@ use crate::world::{Half, ScanRecord, ScanStatus, Shared, State};
 /// Asks the thread of one half for a scan; when the sender is gone, the thread ends.
 pub(crate) struct Requested;
 
-/// Runs until the senders of both channels are gone. `stop` never carries anything: it cuts waiting short.
+/// Runs until the senders of both channels are gone. `stop` never carries anything: it cuts waiting
+/// short.
 pub(crate) fn run(
     shared: &Arc<Shared>,
     half: Half,

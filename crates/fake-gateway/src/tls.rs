@@ -1,4 +1,5 @@
-//! The certificate of the TLS port: an authority made at start and a leaf for `localhost` and `127.0.0.1`, or both in one.
+//! The certificate of the TLS port: an authority made at start and a leaf for `localhost` and
+//! `127.0.0.1`, or both in one.
 
 use std::io;
 use std::sync::Arc;

@@ -32,7 +32,8 @@ registry! {
         DeletionBlocked = "DeletionBlocked",
         /// The controller is at work on the current generation. Only present while that is so.
         Reconciling = "Reconciling",
-        /// The controller can't go on until someone changes something. Only present while that is so.
+        /// The controller can't go on until someone changes something. Only present while that is
+        /// so.
         Stalled = "Stalled",
     }
 }

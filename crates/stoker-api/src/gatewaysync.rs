@@ -119,8 +119,8 @@ pub struct GatewaySyncSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook: Option<Webhook>,
 
-    /// Pauses syncing: agents are told, and go idle; files stay as they are. Pods are still admitted
-    /// and the status stays true. The default is false.
+    /// Pauses syncing: agents are told, and go idle; files stay as they are. Pods are still
+    /// admitted and the status stays true. The default is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
 

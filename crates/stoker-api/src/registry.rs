@@ -1,6 +1,7 @@
 //! Macros for closed sets of names: each name is spelled once, beside the text that explains it.
 //!
-//! The reference pages are made from what these macros record, so they can't age apart from the code.
+//! The reference pages are made from what these macros record, so they can't age apart from the
+//! code.
 
 /// Declares an enum whose variants each stand for one name in the outside world.
 ///

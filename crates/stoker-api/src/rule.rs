@@ -1,9 +1,9 @@
 //! The CEL rules of the schema: what is refused at apply time, and what the user is told.
 //!
 //! Every message names the field and the remedy. The rules accept what the parsers in
-//! [`crate::word`] accept; where CEL can't say a thing within its budget (the syntax of templates and
-//! globs in full, the values of `set`), the validating webhook says it. The budget: a rule costs its
-//! own estimate times the number of places it may stand in, see [`crate::limit`].
+//! [`crate::word`] accept; where CEL can't say a thing within its budget (the syntax of templates
+//! and globs in full, the values of `set`), the validating webhook says it. The budget: a rule
+//! costs its own estimate times the number of places it may stand in, see [`crate::limit`].
 
 mod git;
 mod grammar;

@@ -1,7 +1,7 @@
 //! Checks a manifest as the API server would: the schema, then its CEL rules. No cluster needed.
 //!
-//! For the CLI and for tests. The API server has the last word; what it prunes in silence, an unknown
-//! field, is a violation here.
+//! For the CLI and for tests. The API server has the last word; what it prunes in silence, an
+//! unknown field, is a violation here.
 
 mod schema;
 

@@ -1,7 +1,7 @@
 //! What a command is to do, decided before anything is contacted.
 //!
-//! Flags and the `-f` file come together here; whatever is wrong with either is found here, and is the
-//! user's to mend (exit code 2).
+//! Flags and the `-f` file come together here; whatever is wrong with either is found here, and is
+//! the user's to mend (exit code 2).
 
 mod access;
 mod document;

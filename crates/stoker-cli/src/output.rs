@@ -130,8 +130,8 @@ impl Console {
         self.stdout.exact(text);
     }
 
-    /// Prints what the parser of command lines says about harmless words: help that was asked for, or
-    /// what is wrong.
+    /// Prints what the parser of command lines says about harmless words: help that was asked for,
+    /// or what is wrong.
     pub(crate) fn parsed(&self, error: &clap::Error) {
         let printed = error.print();
         if !error.use_stderr() {

@@ -1,5 +1,5 @@
-//! What a run is doing right now: lines for those who asked for them, a spinner on a terminal, nothing
-//! elsewhere.
+//! What a run is doing right now: lines for those who asked for them, a spinner on a terminal,
+//! nothing elsewhere.
 
 use std::collections::HashSet;
 use std::io::IsTerminal as _;

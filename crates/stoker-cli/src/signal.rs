@@ -1,5 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP: the run is asked to end, and ends when its transaction is finished or
-//! undone.
+//! SIGINT, SIGTERM and SIGHUP: the run is asked to end, and ends when its transaction is finished
+//! or undone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -38,8 +38,8 @@ impl Interruption {
         interruption
     }
 
-    /// What a failure is called once the run was asked to end: whatever broke off with it says so in
-    /// words of its own. That files are half in place is news even then.
+    /// What a failure is called once the run was asked to end: whatever broke off with it says so
+    /// in words of its own. That files are half in place is news even then.
     pub(crate) fn judge(&self, failure: Failure) -> Failure {
         let is_other = failure.blame == Blame::Usage || failure.reason == Reason::ApplyFailed;
         if is_other || !self.cancel.is_cancelled() {
@@ -60,8 +60,8 @@ impl Interruption {
     }
 }
 
-/// Whether a signal is ignored, by the words of `/proc/self/status`. Who was started by `nohup` is to
-/// outlive its terminal.
+/// Whether a signal is ignored, by the words of `/proc/self/status`. Who was started by `nohup` is
+/// to outlive its terminal.
 fn is_ignored(signal: i32, status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -1,4 +1,5 @@
-//! The words that scripts match on: reasons of failures and codes of warnings, each beside its text.
+//! The words that scripts match on: reasons of failures and codes of warnings, each beside its
+//! text.
 
 use serde::Serialize;
 use stoker_api::registry;

@@ -11,9 +11,9 @@
 //!
 //! # Promises
 //!
-//! The order is fixed: full `refs/…`, branch, tag, 40 digits, short id, range. 40 hexadecimal digits
-//! are always a commit. A commit that no advertised branch or tag reaches is refused, unless that is
-//! explicitly allowed.
+//! The order is fixed: full `refs/…`, branch, tag, 40 digits, short id, range. 40 hexadecimal
+//! digits are always a commit. A commit that no advertised branch or tag reaches is refused, unless
+//! that is explicitly allowed.
 
 mod error;
 pub mod range;

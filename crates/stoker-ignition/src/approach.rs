@@ -34,13 +34,14 @@ pub enum Approach {
 impl Gateway {
     /// Asks whether the gateway is in service and takes our key, waiting for one that starts.
     ///
-    /// An error means that nothing may be written. Whether the key may *write* shows only when the lock is taken, which is
-    /// still before the first rename.
+    /// An error means that nothing may be written. Whether the key may *write* shows only when the
+    /// lock is taken, which is still before the first rename.
     pub fn approach(&self, run: Run) -> Result<Approach, Error> {
         self.approach_after(Duration::ZERO, run)
     }
 
-    /// The same for a caller who has waited for this gateway before: one that starts gets what is left of its time.
+    /// The same for a caller who has waited for this gateway before: one that starts gets what is
+    /// left of its time.
     pub fn approach_after(&self, waited: Duration, run: Run) -> Result<Approach, Error> {
         let asked = Instant::now();
         let started = match (self.readiness(), run) {

@@ -1,4 +1,5 @@
-//! Asks a gateway and waits for the answer: key, deadline, cancellation, and the second port where the first does not do.
+//! Asks a gateway and waits for the answer: key, deadline, cancellation, and the second port where
+//! the first does not do.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,7 +73,8 @@ impl Client {
         self.wait(self.limits.call, &question)
     }
 
-    /// Posts without a body though the caller may be cancelled: for what must be put right before the end.
+    /// Posts without a body though the caller may be cancelled: for what must be put right before
+    /// the end.
     pub(crate) fn post_regardless(&self, path: &str, within: Duration) -> Result<Answer, Error> {
         let question = self.question(Method::POST, path, Access::Key)?;
         self.runtime().block_on(self.ask_within(within, &question))

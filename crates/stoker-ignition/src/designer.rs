@@ -64,7 +64,8 @@ impl Gateway {
         }
     }
 
-    /// Looks once, without waiting; right before the first rename, because a session may have been opened since.
+    /// Looks once, without waiting; right before the first rename, because a session may have been
+    /// opened since.
     pub fn check_designers(&self, policy: Policy) -> Result<(), Error> {
         if policy == Policy::Proceed {
             return Ok(());

@@ -1,4 +1,5 @@
-//! Where the gateway is: parsed once, without credentials, and the two ports of a gateway beside us.
+//! Where the gateway is: parsed once, without credentials, and the two ports of a gateway beside
+//! us.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -39,8 +40,8 @@ impl Endpoint {
         Ok(Self { first: Address::parse(url)?, otherwise: None })
     }
 
-    /// Returns the gateway in the same pod: what is given counts exactly; where nothing is given, 8088 plain and, where
-    /// that does not do, 8043 with TLS.
+    /// Returns the gateway in the same pod: what is given counts exactly; where nothing is given,
+    /// 8088 plain and, where that does not do, 8043 with TLS.
     pub fn beside_us(port: Option<u16>, tls: Option<bool>) -> Self {
         match (port, tls) {
             (None, None) => Self::loopback(PLAIN_PORT, TLS_PORT),

@@ -1,7 +1,9 @@
-//! Everything that can go wrong with a gateway, each with a reason for machines and a next step for people.
+//! Everything that can go wrong with a gateway, each with a reason for machines and a next step for
+//! people.
 //!
-//! Nothing that a gateway sent is part of a message: what it says may be wrong, huge, or our own key. Only what people need
-//! to go on is: who has a designer open, and where a redirect leads, both cut short and made harmless.
+//! Nothing that a gateway sent is part of a message: what it says may be wrong, huge, or our own
+//! key. Only what people need to go on is: who has a designer open, and where a redirect leads,
+//! both cut short and made harmless.
 
 mod hint;
 mod reason;

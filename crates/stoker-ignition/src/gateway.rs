@@ -9,7 +9,8 @@ use crate::client::Client;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 
-/// What a lock is asked for at least: less would be over before the files of a slow disk are in place.
+/// What a lock is asked for at least: less would be over before the files of a slow disk are in
+/// place.
 const LEAST_HOLD: Duration = Duration::from_secs(10);
 
 /// What it takes to talk to a gateway.
@@ -36,9 +37,11 @@ pub struct Limits {
     pub connect: Duration,
     /// Bytes of one answer.
     pub body: usize,
-    /// What is waited for: a gateway to come up, a lock to be free, a scan to end (`--gateway-timeout`).
+    /// What is waited for: a gateway to come up, a lock to be free, a scan to end
+    /// (`--gateway-timeout`).
     pub gateway: Duration,
-    /// How long the gateway keeps a scan lock that nobody lets go; capped at `gateway`, but not below 10 s.
+    /// How long the gateway keeps a scan lock that nobody lets go; capped at `gateway`, but not
+    /// below 10 s.
     pub hold: Duration,
 }
 

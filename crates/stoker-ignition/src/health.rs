@@ -38,7 +38,8 @@ enum Word {
 impl Gateway {
     /// Asks whether the gateway is in service.
     ///
-    /// `gwinfo` has the last word where it has one: `StatusPing` of a gateway that was never commissioned may say anything.
+    /// `gwinfo` has the last word where it has one: `StatusPing` of a gateway that was never
+    /// commissioned may say anything.
     pub fn readiness(&self) -> Readiness {
         self.readiness_within(self.limits.gateway)
     }
@@ -65,7 +66,8 @@ impl Gateway {
         }
     }
 
-    /// Waits until the gateway is in service, as long as the limits allow to somebody who has waited before.
+    /// Waits until the gateway is in service, as long as the limits allow to somebody who has
+    /// waited before.
     pub(crate) fn wait_until_running(&self, before: Duration) -> Result<(), Error> {
         let started = Instant::now();
         let mut pace = Pace::new();

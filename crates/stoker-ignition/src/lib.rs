@@ -1,31 +1,37 @@
-//! The edge to an Ignition gateway: is it ready, may we write, scan what we wrote, what has it loaded.
+//! The edge to an Ignition gateway: is it ready, may we write, scan what we wrote, what has it
+//! loaded.
 //!
-//! Does not write files, keep state between runs or decide when to try again: the caller does, in this order.
+//! Does not write files, keep state between runs or decide when to try again: the caller does, in
+//! this order.
 //!
 //! # Flow
 //!
 //! 1. [`Gateway::connect`] reads options, contacts nobody.
-//! 2. [`Gateway::approach`] asks whether the gateway is in service and takes our key: [`Approach::Scan`] goes on with 3,
-//!    [`Approach::Land`] writes the files without lock and scan, an error writes nothing.
-//! 3. [`Gateway::wait_for_designers`], then temporary files are written and made durable, then [`Gateway::lock`].
-//! 4. [`Gateway::check_designers`] once more; renames and deletes, and [`Gateway::renew`] between two resources whenever
-//!    [`Held::is_short`].
-//!    If nothing comes of it, [`Gateway::release`].
-//! 5. [`Gateway::scan`] asks for the halves that changed, projects first, and waits until they were scanned. Asking is
-//!    also what lets the lock go: there is no other release but expiry.
+//! 2. [`Gateway::approach`] asks whether the gateway is in service and takes our key:
+//!    [`Approach::Scan`] goes on with 3, [`Approach::Land`] writes the files without lock and scan,
+//!    an error writes nothing.
+//! 3. [`Gateway::wait_for_designers`], then temporary files are written and made durable, then
+//!    [`Gateway::lock`].
+//! 4. [`Gateway::check_designers`] once more; renames and deletes, and [`Gateway::renew`] between
+//!    two resources whenever [`Held::is_short`]. If nothing comes of it, [`Gateway::release`].
+//! 5. [`Gateway::scan`] asks for the halves that changed, projects first, and waits until they were
+//!    scanned. Asking is also what lets the lock go: there is no other release but expiry.
 //! 6. [`Gateway::verify`] asks whether the projects are loaded.
 //!
 //! # Promises
 //!
-//! - Every call has a total deadline and a cap on what it reads, and ends within 100 ms of [`Cancel`];
-//!   but [`Gateway::release`] has 3 s, cancelled or not.
-//! - The API key is read anew for every call, sent to the gateway only, and part of no value that can be printed.
-//! - No redirect is followed, no proxy is used, no body is parsed before its status and content type were looked at.
+//! - Every call has a total deadline and a cap on what it reads, and ends within 100 ms of
+//!   [`Cancel`]; but [`Gateway::release`] has 3 s, cancelled or not.
+//! - The API key is read anew for every call, sent to the gateway only, and part of no value that
+//!   can be printed.
+//! - No redirect is followed, no proxy is used, no body is parsed before its status and content
+//!   type were looked at.
 //! - [`Scan::Done`] is said only after the gateway's own scan status has changed since our request.
 //!
 //! # Assumes
 //!
-//! Calls block and run on a small runtime of their own: from async code, call them on a thread where blocking is allowed.
+//! Calls block and run on a small runtime of their own: from async code, call them on a thread
+//! where blocking is allowed.
 
 mod answer;
 mod approach;

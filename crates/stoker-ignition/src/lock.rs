@@ -1,4 +1,5 @@
-//! The scan lock: while we hold it the gateway keeps its hands off, so that it never scans half a change.
+//! The scan lock: while we hold it the gateway keeps its hands off, so that it never scans half a
+//! change.
 //!
 //! There is no release: a scan of the same half lets the lock go, or the end of its hold time does.
 
@@ -77,7 +78,8 @@ impl Held {
 }
 
 impl Gateway {
-    /// Takes the scan lock of these halves, asking again while somebody else has it, as long as the limits allow.
+    /// Takes the scan lock of these halves, asking again while somebody else has it, as long as the
+    /// limits allow.
     ///
     /// On an error nothing must be renamed.
     pub fn lock(&self, halves: Halves) -> Result<Lock, Refusal> {
@@ -87,17 +89,19 @@ impl Gateway {
         self.take(halves, self.limits.gateway)
     }
 
-    /// Takes locks again whose time is nearly over. Between two resources only: they may have to run out first.
+    /// Takes locks again whose time is nearly over. Between two resources only: they may have to
+    /// run out first.
     pub fn renew(&self, held: Held) -> Result<Lock, Error> {
         // A gateway may refuse even the holder until the old hold is over.
         let patience = self.limits.gateway.max(held.left() + ACQUIRE);
         self.take(held.halves, patience).map_err(|refusal| refusal.error)
     }
 
-    /// Lets locks go under which nothing was changed: asks for a scan of their halves, and does not wait for its end.
+    /// Lets locks go under which nothing was changed: asks for a scan of their halves, and does not
+    /// wait for its end.
     ///
-    /// Best effort and brief, for a run that was cancelled, too: what is not let go runs out. A lock whose time is over is
-    /// left alone, because by now it may be somebody else's.
+    /// Best effort and brief, for a run that was cancelled, too: what is not let go runs out. A
+    /// lock whose time is over is left alone, because by now it may be somebody else's.
     pub fn release(&self, held: Held) {
         if held.left().is_zero() {
             return;

@@ -1,4 +1,5 @@
-//! Scans: asks for the halves that changed, projects first, and waits until the gateway says that it looked.
+//! Scans: asks for the halves that changed, projects first, and waits until the gateway says that
+//! it looked.
 
 use std::time::{Duration, Instant};
 
@@ -106,7 +107,8 @@ pub fn retry_after(attempt: usize, sync_period: Duration) -> Duration {
 }
 
 impl Gateway {
-    /// Scans these halves, one after the other, and waits for each as long as the limits allow. Releases their locks.
+    /// Scans these halves, one after the other, and waits for each as long as the limits allow.
+    /// Releases their locks.
     pub fn scan(&self, halves: Halves) -> ScanOutcome {
         let mut errors = Vec::new();
         let mut one = |half| {
@@ -135,7 +137,8 @@ impl Gateway {
             Err(error) if is_undelivered(&error) || is_refusal(&error) => return Err(error),
             before => before,
         };
-        // Asked for even if we will not know its end: the files are in place, and it lets the lock go.
+        // Asked for even if we will not know its end: the files are in place, and it lets the lock
+        // go.
         self.client.post(&format!("/data/api/v1/scan/{half}"))?.successful()?;
         self.wait_for_scan(half, before?)
     }
@@ -147,7 +150,8 @@ impl Gateway {
             match self.scan_status(half, left.max(A_MOMENT)) {
                 Ok(now) if now.is_after(before) => return Ok(()),
                 Ok(_) => {}
-                // A gateway that stumbles may still have scanned: look again until the time is over.
+                // A gateway that stumbles may still have scanned: look again until the time is
+                // over.
                 Err(error) if error.is_passing() => {}
                 Err(error) => return Err(error),
             }
@@ -174,8 +178,8 @@ impl Gateway {
 }
 
 impl Status {
-    /// A scan is over when its timestamp is another one. Where one was running when we asked, the first change may be that
-    /// one's: then it must also be quiet.
+    /// A scan is over when its timestamp is another one. Where one was running when we asked, the
+    /// first change may be that one's: then it must also be quiet.
     fn is_after(self, before: Self) -> bool {
         self.timestamp != before.timestamp && !(before.is_active && self.is_active)
     }

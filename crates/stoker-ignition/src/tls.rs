@@ -1,4 +1,5 @@
-//! Whom we trust on a TLS connection: a given authority, else the system's, else the loopback interface itself.
+//! Whom we trust on a TLS connection: a given authority, else the system's, else the loopback
+//! interface itself.
 
 mod distrust;
 mod given;
@@ -23,9 +24,9 @@ use given::Given;
 
 /// Returns how to connect to `address`.
 ///
-/// A gateway's own certificate is self-signed and never for `127.0.0.1`. Where bytes do not leave the machine it proves
-/// nothing that plain HTTP, which is the default there, would not: so it is not asked to. What is given always counts
-/// (decision 0019).
+/// A gateway's own certificate is self-signed and never for `127.0.0.1`. Where bytes do not leave
+/// the machine it proves nothing that plain HTTP, which is the default there, would not: so it is
+/// not asked to. What is given always counts (decision 0019).
 pub(crate) fn config(
     address: &Address,
     authorities: Option<&Path>,
@@ -62,7 +63,8 @@ fn given(path: &Path, provider: Arc<CryptoProvider>) -> Result<Given, Error> {
     Given::new((roots, certificates), provider).map_err(|_| unusable())
 }
 
-/// What the system trusts; where it trusts nobody, nobody is trusted and the error says so per call.
+/// What the system trusts; where it trusts nobody, nobody is trusted and the error says so per
+/// call.
 fn system() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

@@ -1,4 +1,5 @@
-//! One request and its answer over one connection: TCP, perhaps TLS, HTTP/1.1. No pool, no redirect, no proxy, no retry.
+//! One request and its answer over one connection: TCP, perhaps TLS, HTTP/1.1. No pool, no
+//! redirect, no proxy, no retry.
 
 use std::io;
 use std::sync::Arc;

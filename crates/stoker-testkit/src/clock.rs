@@ -1,8 +1,9 @@
 //! A clock that stands still until a test moves it.
 //!
-//! Stoker's decisions take the time as an argument; its programs take a function that tells it. This
-//! clock is such a function's source: `let clock = FakeClock::at("2026-01-31T12:00:00Z");` then
-//! `move || clock.wall()`. It moves nothing else: sleeps and timers of the runtime go on in real time.
+//! Stoker's decisions take the time as an argument; its programs take a function that tells it.
+//! This clock is such a function's source: `let clock = FakeClock::at("2026-01-31T12:00:00Z");`
+//! then `move || clock.wall()`. It moves nothing else: sleeps and timers of the runtime go on in
+//! real time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! A real Kubernetes control plane, started once per test run and shared by all of its tests.
 //!
-//! RBAC, admission webhooks, CEL, service-account tokens, certificate signing and garbage collection
-//! work; there is no node (see [`crate::node`]). Any user can run it.
+//! RBAC, admission webhooks, CEL, service-account tokens, certificate signing and garbage
+//! collection work; there is no node (see [`crate::node`]). Any user can run it.
 
 mod component;
 mod control_plane;
@@ -92,8 +92,8 @@ impl Kind {
         Program::CONTROL_PLANE.iter().chain(node).copied()
     }
 
-    /// One cluster per checkout and kind, because two checkouts may disagree about the CRDs, and one
-    /// more for everyone who sets `STOKER_CLUSTER` to a name of their own.
+    /// One cluster per checkout and kind, because two checkouts may disagree about the CRDs, and
+    /// one more for everyone who sets `STOKER_CLUSTER` to a name of their own.
     fn place(self) -> Place {
         let mut owner = DefaultHasher::new();
         env!("CARGO_MANIFEST_DIR").hash(&mut owner);

@@ -1,8 +1,8 @@
 //! Git for tests: repositories made in an instant, and real servers in front of them.
 //!
 //! Nothing here is a mock. Repositories are written by `git fast-import`, smart HTTP is answered by
-//! `git http-backend`, SSH by Debian's sshd, `git://` by `git daemon`. What misbehaves ([`bad`]) does
-//! so in front of the real thing. Commit ids are deterministic: names and dates are fixed.
+//! `git http-backend`, SSH by Debian's sshd, `git://` by `git daemon`. What misbehaves ([`bad`])
+//! does so in front of the real thing. Commit ids are deterministic: names and dates are fixed.
 
 pub mod bad;
 pub mod daemon;

@@ -1,6 +1,7 @@
 //! Container images made of a few files, without a container engine.
 //!
-//! The result is a docker-archive: one layer, a configuration and a manifest, which containerd imports.
+//! The result is a docker-archive: one layer, a configuration and a manifest, which containerd
+//! imports.
 
 use std::fs::{self, File};
 use std::io;

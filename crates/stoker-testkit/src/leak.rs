@@ -75,7 +75,8 @@ fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
-/// Looks at arguments and environment of processes and at all files of a directory, again and again.
+/// Looks at arguments and environment of processes and at all files of a directory, again and
+/// again.
 pub struct Watch {
     scene: Arc<Scene>,
     over: Arc<AtomicBool>,

@@ -1,8 +1,9 @@
 //! A real node: kubelet, containerd, runc, CNI, kube-proxy and DNS, all inside private namespaces.
 //!
-//! Pods really start here. The API server and anything else inside is reachable from the test through
-//! [`Node::cluster`] and [`Node::forward`]; nothing of this machine's own network is touched. Where
-//! root or a feature of the kernel is missing, [`Node::or_skip`] says so in one line.
+//! Pods really start here. The API server and anything else inside is reachable from the test
+//! through [`Node::cluster`] and [`Node::forward`]; nothing of this machine's own network is
+//! touched. Where root or a feature of the kernel is missing, [`Node::or_skip`] says so in one
+//! line.
 
 pub(crate) mod inside;
 mod need;
@@ -51,7 +52,8 @@ impl Component {
 
 impl Node {
     /// The node of this test run, started on first use; `None`, and the calling test counted as
-    /// skipped, where this machine can't have one. With `STOKER_REQUIRE_NODE` set that is a failure.
+    /// skipped, where this machine can't have one. With `STOKER_REQUIRE_NODE` set that is a
+    /// failure.
     ///
     /// # Panics
     /// When the node should come up here and does not.

@@ -5,13 +5,14 @@
 //! # Promises
 //! - A dropped [`Guarded`] is killed and reaped, its whole family with it.
 //! - When the test process ends, by SIGKILL too, the kernel ends the child: `setpriv` gives it a
-//!   parent-death signal. The kernel ties that signal to the *thread* that spawned, and libtest ends
-//!   a thread per test, so one thread that never ends spawns everything (`spawner`).
-//! - Grandchildren end as well where the kernel lets us make a pid namespace (`fence`): the child is
-//!   its first process, and the kernel kills a namespace whose first process dies.
+//!   parent-death signal. The kernel ties that signal to the *thread* that spawned, and libtest
+//!   ends a thread per test, so one thread that never ends spawns everything (`spawner`).
+//! - Grandchildren end as well where the kernel lets us make a pid namespace (`fence`): the child
+//!   is its first process, and the kernel kills a namespace whose first process dies.
 //!
 //! # Assumes
-//! The child keeps its user: the kernel forgets the parent-death signal of a process that changes it.
+//! The child keeps its user: the kernel forgets the parent-death signal of a process that changes
+//! it.
 
 mod fence;
 mod lookup;
@@ -39,8 +40,8 @@ pub struct Guarded {
 
 /// Returns a command for `program` that [`Guarded::spawn`] accepts.
 ///
-/// Arguments, environment, directory and streams are added to it as to any other command. Fails with
-/// `NotFound` where the program, or `setpriv` of util-linux, is not installed.
+/// Arguments, environment, directory and streams are added to it as to any other command. Fails
+/// with `NotFound` where the program, or `setpriv` of util-linux, is not installed.
 pub fn command(program: impl AsRef<OsStr>) -> io::Result<Command> {
     let program = find_program(program.as_ref())?;
     fence::wrap(&program)
@@ -130,8 +131,9 @@ impl Guarded {
         self.child.wait()
     }
 
-    /// The fence can be reaped before its namespace is empty, so the program's end is waited for by a
-    /// descriptor of its own. Killing the group also hits a program that is being forked right now.
+    /// The fence can be reaped before its namespace is empty, so the program's end is waited for by
+    /// a descriptor of its own. Killing the group also hits a program that is being forked right
+    /// now.
     fn kill_family(&self) {
         let program = self.program_pid().filter(|pid| *pid != self.pid()).and_then(as_pid);
         let watch = program.and_then(|program| pidfd_open(program, PidfdFlags::empty()).ok());

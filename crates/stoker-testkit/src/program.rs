@@ -1,8 +1,8 @@
 //! Finds the programs of the test cluster, or builds them from the Go module registry.
 //!
-//! `KUBEBUILDER_ASSETS` comes first, then PATH (only in the version that we test on), then the cache;
-//! what is in none of them is built once per pin and kept outside the checkout, so that a second
-//! clone needs neither the network nor the minutes.
+//! `KUBEBUILDER_ASSETS` comes first, then PATH (only in the version that we test on), then the
+//! cache; what is in none of them is built once per pin and kept outside the checkout, so that a
+//! second clone needs neither the network nor the minutes.
 
 mod build;
 mod pin;

@@ -1,8 +1,8 @@
 //! A proxy in front of a real API server that counts what passes and breaks what it is told to.
 //!
-//! Clients reach it over TLS with the [`kube::Config`] or kubeconfig that it hands out. It speaks to
-//! the server with the identity that it was started with, unless the client brings a bearer token of
-//! its own; impersonation headers pass through. It does not pass on `exec`, `attach` and
+//! Clients reach it over TLS with the [`kube::Config`] or kubeconfig that it hands out. It speaks
+//! to the server with the identity that it was started with, unless the client brings a bearer
+//! token of its own; impersonation headers pass through. It does not pass on `exec`, `attach` and
 //! `port-forward`, which leave HTTP behind, and reads watch streams as JSON only.
 //!
 //! ```no_run

@@ -205,7 +205,8 @@ fn is_below(path: &[u8], dir: &[u8]) -> bool {
     path.strip_prefix(dir).is_some_and(|rest| rest.first() == Some(&b'/'))
 }
 
-/// Says whether every part of the path is a name: trees in tests may be hostile, but not by accident.
+/// Says whether every part of the path is a name: trees in tests may be hostile, but not by
+/// accident.
 fn is_plain(path: &[u8]) -> bool {
     !path.contains(&0)
         && path.split(|byte| *byte == b'/').all(|part| !matches!(part, b"" | b"." | b".."))

@@ -1,4 +1,5 @@
-//! Whoever holds a cluster may be killed: nothing of it is left, neither process nor mount nor file.
+//! Whoever holds a cluster may be killed: nothing of it is left, neither process nor mount nor
+//! file.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

@@ -137,14 +137,16 @@ impl Gateway {
         self.shared.world().logs.clone()
     }
 
-    /// Waits until this many requests to paths that begin with `prefix` have come; returns whether they have.
+    /// Waits until this many requests to paths that begin with `prefix` have come; returns whether
+    /// they have.
     pub fn wait_for_requests(&self, prefix: &str, count: usize, timeout: Duration) -> bool {
         self.shared.wait(timeout, |world| {
             world.requests.iter().filter(|call| call.path.starts_with(prefix)).count() >= count
         })
     }
 
-    /// Waits until this many scans of `half` have ended, the one at start included; returns whether they have.
+    /// Waits until this many scans of `half` have ended, the one at start included; returns whether
+    /// they have.
     pub fn wait_for_scans(&self, half: Half, count: usize, timeout: Duration) -> bool {
         self.shared.wait(timeout, |world| {
             world.scans.iter().filter(|scan| scan.half == half).count() >= count

@@ -24,8 +24,9 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<AgentResources>,
 
-    /// How long the start of a gateway waits for git while its volume is still empty, such as `10m`.
-    /// The default is `10m`; `0` waits for ever. Then the gateway starts, and its state is Degraded.
+    /// How long the start of a gateway waits for git while its volume is still empty, such as
+    /// `10m`. The default is `10m`; `0` waits for ever. Then the gateway starts, and its state is
+    /// Degraded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = crate::limit::INTERVAL))]
     #[schemars(extend("x-kubernetes-validations" = rule::interval_or_zero("agent.startupDeadline")))]
@@ -54,7 +55,8 @@ pub struct AgentImage {
     #[schemars(extend("x-kubernetes-validations" = rule::image_digest()))]
     pub digest: Option<String>,
 
-    /// When the image is pulled: `Always`, `IfNotPresent` or `Never`. The default is `IfNotPresent`.
+    /// When the image is pulled: `Always`, `IfNotPresent` or `Never`. The default is
+    /// `IfNotPresent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_policy: Option<PullPolicy>,
 }

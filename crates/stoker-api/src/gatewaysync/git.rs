@@ -22,9 +22,10 @@ pub struct Git {
     #[schemars(extend("x-kubernetes-validations" = rule::repo_url()))]
     pub repo: String,
 
-    /// The ref to sync: a branch (`main`), a tag (`v2.1.0`; annotated tags are peeled), a full or an
-    /// unambiguous short commit id, a full name (`refs/heads/main`), or a range of versions among the
-    /// tags (`semver:>=2.0 <3`). Where a branch and a tag have the same name, the branch is meant.
+    /// The ref to sync: a branch (`main`), a tag (`v2.1.0`; annotated tags are peeled), a full or
+    /// an unambiguous short commit id, a full name (`refs/heads/main`), or a range of versions
+    /// among the tags (`semver:>=2.0 <3`). Where a branch and a tag have the same name, the branch
+    /// is meant.
     #[serde(rename = "ref")]
     #[schemars(length(min = 1, max = limit::REF))]
     #[schemars(extend("x-kubernetes-validations" = rule::git_ref()))]
@@ -54,8 +55,8 @@ pub struct Git {
     #[schemars(extend("x-kubernetes-validations" = rule::interval("git.timeout")))]
     pub timeout: Option<String>,
 
-    /// Allows credentials to be sent over `http://`, readable by everyone on the way. The default is
-    /// false.
+    /// Allows credentials to be sent over `http://`, readable by everyone on the way. The default
+    /// is false.
     #[serde(default, rename = "allowInsecureHTTP", skip_serializing_if = "Option::is_none")]
     pub allow_insecure_http: Option<bool>,
 
@@ -101,8 +102,8 @@ pub struct SshKey {
 #[derive(JsonSchema, Serialize, Deserialize, Debug, Clone, PartialEq, Eq, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct KnownHosts {
-    /// The Secret with lines as in `~/.ssh/known_hosts`, for example from `ssh-keyscan`. The default
-    /// key is `known_hosts`.
+    /// The Secret with lines as in `~/.ssh/known_hosts`, for example from `ssh-keyscan`. The
+    /// default key is `known_hosts`.
     pub secret_ref: SecretRef,
 }
 
@@ -113,8 +114,8 @@ pub struct Token {
     /// The Secret with the token. The default key is `token`.
     pub secret_ref: SecretRef,
 
-    /// The user name that goes with the token. The default is `x-access-token`, which GitHub, GitLab
-    /// and Gitea take for any token; Bitbucket wants `x-token-auth`.
+    /// The user name that goes with the token. The default is `x-access-token`, which GitHub,
+    /// GitLab and Gitea take for any token; Bitbucket wants `x-token-auth`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = limit::USERNAME))]
     #[schemars(extend("x-kubernetes-validations" = rule::username()))]

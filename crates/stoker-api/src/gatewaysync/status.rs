@@ -107,7 +107,8 @@ pub struct DiscoveredGateway {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_path: Option<String>,
 
-    /// Where it stands: Pending, Syncing, Synced, Degraded, Error, MissingSidecar, Paused or DryRun.
+    /// Where it stands: Pending, Syncing, Synced, Degraded, Error, MissingSidecar, Paused or
+    /// DryRun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync_status: Option<SyncStatus>,
 
@@ -177,8 +178,8 @@ pub struct HistoryEntry {
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
     pub git_ref: Option<String>,
 
-    /// What set it off: webhook, polling, manual, specChange, profileChange, secretRotation, drift or
-    /// startup.
+    /// What set it off: webhook, polling, manual, specChange, profileChange, secretRotation, drift
+    /// or startup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Trigger>,
 

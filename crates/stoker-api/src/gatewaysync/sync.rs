@@ -31,8 +31,8 @@ pub struct Sync {
 #[derive(JsonSchema, Serialize, Deserialize, Debug, Clone, PartialEq, Eq, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct Profile {
-    /// The mappings from the repository to the gateway's data directory, applied in order; where two
-    /// write the same file, the later one wins.
+    /// The mappings from the repository to the gateway's data directory, applied in order; where
+    /// two write the same file, the later one wins.
     #[schemars(length(max = limit::MAPPINGS))]
     #[schemars(extend(
         "x-kubernetes-list-type" = "atomic",
@@ -50,10 +50,10 @@ pub struct Profile {
 #[serde(rename_all = "camelCase")]
 pub struct Overrides {
     /// Globs of files that are neither written nor deleted, such as `**/*.bak`. They match the path
-    /// below a mapping's source and the path below the data directory. `**` stands for any number of
-    /// directories; a trailing slash means a directory. The patterns of a profile add to those of the
-    /// defaults. Where the defaults name none: `**/.git/`, `**/.gitkeep` and `**/.resources/**`; the
-    /// last is always enforced.
+    /// below a mapping's source and the path below the data directory. `**` stands for any number
+    /// of directories; a trailing slash means a directory. The patterns of a profile add to those
+    /// of the defaults. Where the defaults name none: `**/.git/`, `**/.gitkeep` and
+    /// `**/.resources/**`; the last is always enforced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::globs")]
     pub exclude_patterns: Option<Vec<String>>,
@@ -66,14 +66,15 @@ pub struct Overrides {
     pub vars: Option<BTreeMap<String, String>>,
 
     /// The longest pause, in seconds, between two attempts at what is owed (a failed fetch, scan or
-    /// report), and the poll interval where the agent can't watch. From 5 to 3600; the default is 30.
+    /// report), and the poll interval where the agent can't watch. From 5 to 3600; the default is
+    /// 30.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = limit::SYNC_PERIOD_MIN, max = limit::SYNC_PERIOD_MAX))]
     pub sync_period: Option<i32>,
 
     /// What to do while an Ignition Designer is open on the gateway: `proceed` syncs anyway, `wait`
-    /// waits until it is closed, at most `designerSessionTimeout`, `fail` does not sync. The default
-    /// is `proceed`.
+    /// waits until it is closed, at most `designerSessionTimeout`, `fail` does not sync. The
+    /// default is `proceed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub designer_session_policy: Option<DesignerSessionPolicy>,
 
@@ -89,9 +90,9 @@ pub struct Overrides {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift_policy: Option<DriftPolicy>,
 
-    /// How many percent of a mapping's files one sync may delete, from 0 to 100, before it stops and
-    /// asks for confirmation. Fewer than 50 deleted files never ask. The default is 50; 100 never
-    /// asks.
+    /// How many percent of a mapping's files one sync may delete, from 0 to 100, before it stops
+    /// and asks for confirmation. Fewer than 50 deleted files never ask. The default is 50; 100
+    /// never asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-validations" = rule::percent("maxDeletePercent")))]
     pub max_delete_percent: Option<i32>,
@@ -109,8 +110,8 @@ pub struct Overrides {
 #[derive(JsonSchema, Serialize, Deserialize, Debug, Clone, PartialEq, Eq, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct Mapping {
-    /// The file or directory in the repository, such as `services/{{.GatewayName}}/projects`. `.` is
-    /// the whole repository. Templates can use `.GatewayName`, `.PodName`, `.PodOrdinal`,
+    /// The file or directory in the repository, such as `services/{{.GatewayName}}/projects`. `.`
+    /// is the whole repository. Templates can use `.GatewayName`, `.PodName`, `.PodOrdinal`,
     /// `.Namespace`, `.CRName`, `.Profile`, `.Ref`, `.Commit`, `.Vars` and `.Labels`.
     #[schemars(length(min = 1, max = limit::PATH))]
     #[schemars(extend("x-kubernetes-validations" = rule::path("source")))]
@@ -154,8 +155,8 @@ pub struct Mapping {
 #[derive(JsonSchema, Serialize, Deserialize, Debug, Clone, PartialEq, Eq, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct Patch {
-    /// The files to change: a glob below the mapping's destination, such as `**/config.json`. May be
-    /// left out where the mapping is a file.
+    /// The files to change: a glob below the mapping's destination, such as `**/config.json`. May
+    /// be left out where the mapping is a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = limit::PATH))]
     #[schemars(extend("x-kubernetes-validations" = rule::patch_file()))]

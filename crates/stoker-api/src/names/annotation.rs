@@ -15,7 +15,8 @@ registry! {
         Profile = "stoker.io/profile",
         /// On a pod: the SyncProfile object to use instead of an embedded profile.
         SyncProfile = "stoker.io/sync-profile",
-        /// On a pod: the directory of the repository that holds this gateway, laid out by convention.
+        /// On a pod: the directory of the repository that holds this gateway, laid out by
+        /// convention.
         ServicePath = "stoker.io/service-path",
         /// On a pod: the name of the gateway. Without it the label `app.kubernetes.io/name`, then
         /// the name of the pod.
@@ -75,7 +76,8 @@ registry! {
     pub enum Label {
         /// On a namespace: `enabled` lets the webhook inject agents there.
         Injection = "stoker.io/injection",
-        /// On a namespace: `strict` or `lenient`, whether a pod with a wrong configuration is denied.
+        /// On a namespace: `strict` or `lenient`, whether a pod with a wrong configuration is
+        /// denied.
         InjectionPolicy = "stoker.io/injection-policy",
         /// On a pod, set by the webhook: `"true"`, the pod has an agent.
         Agent = "stoker.io/agent",

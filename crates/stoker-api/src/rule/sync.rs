@@ -101,7 +101,8 @@ fn balanced(field: &str) -> (String, String) {
     )
 }
 
-/// What a glob must close. Escapes and classes hide brackets, so then the webhook has the last word.
+/// What a glob must close. Escapes and classes hide brackets, so then the webhook has the last
+/// word.
 fn closed_glob(field: &str) -> [(String, String); 3] {
     let closed = |open: char, close: char, unless: &str| {
         (

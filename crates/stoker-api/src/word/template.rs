@@ -1,8 +1,9 @@
 //! Whether the braces of a template are balanced; rendering it is another crate's work.
 //!
 //! A template is text with actions between `{{` and `}}`. Inside an action, quoted strings and
-//! comments may hold any braces. A `}}` outside of an action is ordinary text to Go, so JSON such as
-//! `{"a":{"b":1}}` is a fine value; in a path it can only be a slip, and [`check_path`] refuses it.
+//! comments may hold any braces. A `}}` outside of an action is ordinary text to Go, so JSON such
+//! as `{"a":{"b":1}}` is a fine value; in a path it can only be a slip, and [`check_path`] refuses
+//! it.
 
 /// How the braces of a template are out of balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

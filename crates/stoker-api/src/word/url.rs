@@ -239,8 +239,8 @@ fn check_port(port: &str) -> Result<(), UrlError> {
 }
 
 impl SafeUrl {
-    /// Takes any text; what stands before the last `@`, after `?` or `#`, and control characters are
-    /// left out.
+    /// Takes any text; what stands before the last `@`, after `?` or `#`, and control characters
+    /// are left out.
     pub fn redact(text: &str) -> Self {
         // The `@` comes first: a password may hold `?` and `#`.
         let (credentials, rest) = text.rsplit_once('@').map_or((None, text), |(c, r)| (Some(c), r));

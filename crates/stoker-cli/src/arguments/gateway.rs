@@ -9,14 +9,15 @@ use super::patience;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Gateway")]
 pub(crate) struct GatewayArguments {
-    /// URL of the gateway, with its port (8088 or 8043); without it the files land and nobody is told
+    /// URL of the gateway, with its port (8088 or 8043); without it the files land and nobody is
+    /// told
     #[arg(long, value_name = "URL")]
     pub(crate) gateway: Option<String>,
     /// File with the gateway's API key, name:secret
     #[arg(long, value_name = "FILE", env = "API_KEY_FILE", hide_env_values = true)]
     pub(crate) api_key_file: Option<PathBuf>,
-    /// File with the certificates to trust for the gateway instead of the system's; without it, one on
-    /// localhost is not verified
+    /// File with the certificates to trust for the gateway instead of the system's; without it, one
+    /// on localhost is not verified
     #[arg(long, value_name = "FILE", requires = "gateway")]
     pub(crate) gateway_ca_file: Option<PathBuf>,
     /// How long to wait for a gateway that starts, a lock or a scan

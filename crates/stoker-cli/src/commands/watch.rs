@@ -68,7 +68,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
     loop {
         job.target.look = memory.look(wanted, Instant::now());
         let outcome = sync::once(&job, cycle::SYNC, context);
-        // What was finished is told, though a signal came; that the signal broke off a run is no news.
+        // What was finished is told, though a signal came; that the signal broke off a run is no
+        // news.
         let is_broken_off =
             outcome.status == Status::Failed && context.interruption.cancel.is_cancelled();
         if memory.take(&outcome, job.target.look, Instant::now()) && !is_broken_off {
@@ -128,8 +129,8 @@ impl Memory {
         is_news
     }
 
-    /// The interval, ± 10 % by a chance from 0 to 1, so that a thousand watchers spread; after failures
-    /// shorter ones that grow to it.
+    /// The interval, ± 10 % by a chance from 0 to 1, so that a thousand watchers spread; after
+    /// failures shorter ones that grow to it.
     fn pause(&self, interval: Option<Duration>, chance: f64) -> Duration {
         let retry = (self.failures > 0).then(|| Duration::from_secs(1 << self.failures.min(6)));
         match interval.into_iter().chain(retry).min() {

@@ -6,7 +6,8 @@ use stoker_sync::{Foresight, Request, View};
 
 use super::Setting;
 
-/// Asks for a commit, and looks at the live files meanwhile: most often it is the one that is there.
+/// Asks for a commit, and looks at the live files meanwhile: most often it is the one that is
+/// there.
 pub(crate) fn look_while<E>(
     setting: Setting<'_>,
     ask: impl FnOnce() -> Result<Resolution, E>,

@@ -1,4 +1,5 @@
-//! From the errors of the steps to what a user reads: a reason, the chain of causes, the next command.
+//! From the errors of the steps to what a user reads: a reason, the chain of causes, the next
+//! command.
 
 use std::error::Error;
 use std::ffi::OsStr;

@@ -1,4 +1,5 @@
-//! How long a phase took by itself: what was spent on git and on the gateway meanwhile is counted there.
+//! How long a phase took by itself: what was spent on git and on the gateway meanwhile is counted
+//! there.
 
 use std::time::{Duration, Instant};
 

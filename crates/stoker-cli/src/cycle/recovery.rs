@@ -1,5 +1,5 @@
-//! What a killed run left comes first: before git is asked for anything, because git may be away for
-//! long, and a mixture of two commits must not stay live for so long.
+//! What a killed run left comes first: before git is asked for anything, because git may be away
+//! for long, and a mixture of two commits must not stay live for so long.
 
 use std::error::Error;
 use std::time::{Duration, Instant};

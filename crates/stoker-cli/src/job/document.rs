@@ -13,7 +13,8 @@ use stoker_api::{GatewaySync, SyncProfile};
 use crate::failure::Failure;
 use crate::output::shown;
 
-/// The largest file that is read: a manifest in a cluster may have 1 MiB, and Secrets come beside it.
+/// The largest file that is read: a manifest in a cluster may have 1 MiB, and Secrets come beside
+/// it.
 const LARGEST: u64 = 8 << 20;
 
 /// What a file holds.

@@ -1,4 +1,5 @@
-//! Where objects are kept: apart from the data directory, whose gateway would take them for its own.
+//! Where objects are kept: apart from the data directory, whose gateway would take them for its
+//! own.
 
 use std::path::{Path, PathBuf};
 

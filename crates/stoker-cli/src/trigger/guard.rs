@@ -1,8 +1,8 @@
 //! Who may ask `watch` to look at once: programs, not the pages of a browser that runs beside them.
 //!
 //! Any web page can make a browser send a POST to an address of this machine. A browser says so in
-//! `Origin`; and where a page's own name was made to point here (DNS rebinding), `Host` has that name.
-//! A program such as curl sends no origin, and the address that it was given as the host.
+//! `Origin`; and where a page's own name was made to point here (DNS rebinding), `Host` has that
+//! name. A program such as curl sends no origin, and the address that it was given as the host.
 
 use std::net::{IpAddr, SocketAddr};
 

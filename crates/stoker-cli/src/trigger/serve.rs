@@ -1,5 +1,5 @@
-//! The connections of the endpoint: few at a time, and none for long. Whoever comes when all places are
-//! taken waits in the system's queue, where it costs a run neither memory nor descriptors.
+//! The connections of the endpoint: few at a time, and none for long. Whoever comes when all places
+//! are taken waits in the system's queue, where it costs a run neither memory nor descriptors.
 
 use std::sync::Arc;
 use std::time::Duration;

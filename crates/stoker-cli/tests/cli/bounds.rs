@@ -1,4 +1,5 @@
-//! Limits that the command line shares with a cluster, and spans of time in which nothing can happen.
+//! Limits that the command line shares with a cluster, and spans of time in which nothing can
+//! happen.
 
 use rustix::process::Signal;
 use stoker_testkit::git::{Edit, Tree};

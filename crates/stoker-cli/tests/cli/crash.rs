@@ -1,10 +1,10 @@
 //! Killed at any file-system call, of an update and of a first sync: old or new, and the next run
 //! brings the rest (promises A1, A2).
 //!
-//! A run dies before the call at which it is struck, and reading changes nothing: killed at a call that
-//! reads it leaves the very disk that it leaves at the next call that writes. So the points to die at
-//! are all calls that can change a disk, every open among them, and no others. A sample in the usual
-//! run; every single one, of the release binary, in `cargo xtask test --long`.
+//! A run dies before the call at which it is struck, and reading changes nothing: killed at a call
+//! that reads it leaves the very disk that it leaves at the next call that writes. So the points to
+//! die at are all calls that can change a disk, every open among them, and no others. A sample in
+//! the usual run; every single one, of the release binary, in `cargo xtask test --long`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

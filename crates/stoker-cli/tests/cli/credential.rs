@@ -70,7 +70,8 @@ fn the_gateway_of_the_document_is_told_only_where_a_flag_says_which() {
     assert_eq!(result["scan"]["projects"], "done", "{result:#}");
 }
 
-// The rule of the command line, not of the cluster: this machine is fine, and flags have the last word.
+// The rule of the command line, not of the cluster: this machine is fine, and flags have the last
+// word.
 #[test]
 fn credentials_over_http_are_judged_when_the_flags_are_known() {
     let (world, repo) = (World::new(), plant());

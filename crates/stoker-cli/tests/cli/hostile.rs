@@ -1,5 +1,5 @@
-//! Contents that must not get into a data directory, and data directories that lead astray: nothing is
-//! written, and nothing outside is touched (promises A9, A10, A13).
+//! Contents that must not get into a data directory, and data directories that lead astray: nothing
+//! is written, and nothing outside is touched (promises A9, A10, A13).
 
 use std::fs;
 

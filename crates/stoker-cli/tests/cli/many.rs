@@ -1,5 +1,5 @@
-//! So many files that a thread of their own writes them: it may be struck like any other (promises A1,
-//! A5).
+//! So many files that a thread of their own writes them: it may be struck like any other (promises
+//! A1, A5).
 
 use stoker_testkit::git::{Repo, Tree};
 use stoker_testkit::tree;

@@ -13,9 +13,9 @@ pub(crate) fn is_root() -> bool {
     is_root
 }
 
-/// A shell in a mount namespace of its own. `sync REF NAME` runs a sync, notes exit code and output,
-/// and copies the data directory out, because the mount is gone with the shell. `RUN` may name a program
-/// that runs the sync.
+/// A shell in a mount namespace of its own. `sync REF NAME` runs a sync, notes exit code and
+/// output, and copies the data directory out, because the mount is gone with the shell. `RUN` may
+/// name a program that runs the sync.
 pub(crate) fn with_mount(world: &World, mount: &str, repo: &Repo, scenario: &str) -> Run {
     let data = world.data();
     let url = repo.url();

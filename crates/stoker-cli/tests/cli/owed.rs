@@ -117,8 +117,8 @@ fn a_lock_that_a_killed_run_left_is_waited_for_and_then_taken() {
     line.site.gateway.release_lock(Half::Projects);
     line.completes("new");
     line.completes("old");
-    // Some of it was renamed: the next run completes it as soon as it may. Until then the lock keeps
-    // the gateway from reading what is there.
+    // Some of it was renamed: the next run completes it as soon as it may. Until then the lock
+    // keeps the gateway from reading what is there.
     killed_at(&among);
     let run = line.site.world.stoker(line.words("new", "1s")).exits(1);
     assert!(run.stderr.contains("scan lock"), "{run:#?}");

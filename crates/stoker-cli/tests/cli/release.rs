@@ -1,5 +1,6 @@
-//! A run that took the scan lock and does not get to its end: where nothing was changed the lock is let
-//! go, where something was the gateway is told, and where that is not known the lock stays (promise G1).
+//! A run that took the scan lock and does not get to its end: where nothing was changed the lock is
+//! let go, where something was the gateway is told, and where that is not known the lock stays
+//! (promise G1).
 
 use std::ffi::OsString;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! The next step after an error is one that helps: it names the flag, the field or the file to mend.
+//! The next step after an error is one that helps: it names the flag, the field or the file to
+//! mend.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Runs under strace: which calls a run makes, and what it does when one of them is its last, or fails.
+//! Runs under strace: which calls a run makes, and what it does when one of them is its last, or
+//! fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

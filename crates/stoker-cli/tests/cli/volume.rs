@@ -1,5 +1,5 @@
-//! A data directory of more than one volume: what can't be renamed into place is copied beside it first
-//! (promise A1).
+//! A data directory of more than one volume: what can't be renamed into place is copied beside it
+//! first (promise A1).
 
 use stoker_testkit::{skip, tree};
 

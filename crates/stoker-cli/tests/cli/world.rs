@@ -14,7 +14,8 @@ use stoker_testkit::process::{self, Guarded};
 use stoker_testkit::tree;
 use tempfile::TempDir;
 
-/// The program under test: of the tests' own profile, or the one that `cargo xtask test --long` names.
+/// The program under test: of the tests' own profile, or the one that `cargo xtask test --long`
+/// names.
 pub(crate) const STOKER: &str = match option_env!("STOKER_BIN") {
     Some(release) => release,
     None => env!("CARGO_BIN_EXE_stoker"),
@@ -39,7 +40,8 @@ pub(crate) struct Run {
 
 impl World {
     pub(crate) fn new() -> Self {
-        // Memory where there is some: what a kill leaves behind is the same there, and quicker read.
+        // Memory where there is some: what a kill leaves behind is the same there, and quicker
+        // read.
         let memory = Path::new("/dev/shm");
         let root = if memory.is_dir() {
             TempDir::with_prefix_in("stoker-cli-", memory)
@@ -73,8 +75,8 @@ impl World {
         path
     }
 
-    /// The live files: everything in the data directory that is not ours. A run may be at work: what
-    /// vanishes between being listed and being read makes us begin again.
+    /// The live files: everything in the data directory that is not ours. A run may be at work:
+    /// what vanishes between being listed and being read makes us begin again.
     pub(crate) fn live(&self) -> tree::Tree {
         let read = || tree::Tree::read(&self.data());
         let tree = (0..100).find_map(|_| read().ok()).unwrap_or_else(|| read().unwrap());
@@ -91,8 +93,8 @@ impl World {
         self.stoker(self.words("sync", url, more))
     }
 
-    /// The words of a run of `sync`, `plan` or `watch`: `main`, and its `projects`, unless `more` says
-    /// otherwise.
+    /// The words of a run of `sync`, `plan` or `watch`: `main`, and its `projects`, unless `more`
+    /// says otherwise.
     pub(crate) fn words(&self, verb: &str, url: &str, more: &[&str]) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec![verb.into(), "--repo".into(), url.into()];
         if !more.contains(&"--ref") {

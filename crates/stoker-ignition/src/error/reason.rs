@@ -53,7 +53,8 @@ registry! {
         ScanTimedOut = "ScanTimedOut",
         /// A Designer is open, and the policy is to wait or to fail.
         DesignerSessionActive = "DesignerSessionActive",
-        /// The gateway does not say whether a Designer is open, and the policy is to wait or to fail.
+        /// The gateway does not say whether a Designer is open, and the policy is to wait or to
+        /// fail.
         DesignerStateUnknown = "DesignerStateUnknown",
         /// The run was asked to end.
         Cancelled = "Cancelled",

@@ -1,8 +1,9 @@
-//! Trusts whom a given authority has signed, and a server that shows one of the given certificates itself.
+//! Trusts whom a given authority has signed, and a server that shows one of the given certificates
+//! itself.
 //!
-//! Whoever gives a self-signed certificate means that one. Most tools mark such a certificate as an authority's (CA:TRUE),
-//! and rustls takes none of those for a server's, given or not. Its time, its host name and the signature of the handshake
-//! are checked all the same.
+//! Whoever gives a self-signed certificate means that one. Most tools mark such a certificate as an
+//! authority's (CA:TRUE), and rustls takes none of those for a server's, given or not. Its time,
+//! its host name and the signature of the handshake are checked all the same.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Serves one Ignition-like repository over every protocol until it is ended: for trying things by hand,
-//! and for the test that nothing of it survives a SIGKILL.
+//! Serves one Ignition-like repository over every protocol until it is ended: for trying things by
+//! hand, and for the test that nothing of it survives a SIGKILL.
 //!
 //! Prints one line per server: its kind and its URL. The line `ssh-command` is a `GIT_SSH_COMMAND`.
 

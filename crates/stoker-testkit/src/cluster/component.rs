@@ -72,8 +72,8 @@ impl Components {
         Self { directory: directory.to_owned(), running: Vec::new() }
     }
 
-    /// Starts a component. It is killed when the calling *thread* ends, however that ends: call this
-    /// from a thread that lives as long as the cluster.
+    /// Starts a component. It is killed when the calling *thread* ends, however that ends: call
+    /// this from a thread that lives as long as the cluster.
     pub(crate) fn start(&mut self, name: &str, command: &Command) -> Result<(), Error> {
         let failed = |source| Error::Start { name: name.to_owned(), source };
         let log =

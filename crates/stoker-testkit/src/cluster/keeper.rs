@@ -3,8 +3,8 @@
 //! # Flow
 //! The first test process starts a keeper and connects; later ones, of the same or another test
 //! binary, connect too. The kernel closes a connection however its process ends, so counting
-//! connections is all the bookkeeping there is. When nobody has been connected for a few seconds the
-//! keeper takes the cluster down and removes its directory.
+//! connections is all the bookkeeping there is. When nobody has been connected for a few seconds
+//! the keeper takes the cluster down and removes its directory.
 //!
 //! # Promises
 //! Nothing survives the last test process, not even when it was killed. Nothing survives the keeper

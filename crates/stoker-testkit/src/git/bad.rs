@@ -1,9 +1,10 @@
 //! A git server that misbehaves, in front of one that does not.
 //!
-//! Two layers, both off at first, both changed at any time. The *wire* ([`Fault`]) counts the bytes of
-//! all answers and stalls, drips, resets or closes at byte k. The *lie* ([`Lie`]) changes what the real
-//! `git http-backend` answered: ids, packs, progress, refs. Everything else is the real thing, so a test
-//! can run a session once in good order, learn its length, and then break it at every byte.
+//! Two layers, both off at first, both changed at any time. The *wire* ([`Fault`]) counts the bytes
+//! of all answers and stalls, drips, resets or closes at byte k. The *lie* ([`Lie`]) changes what
+//! the real `git http-backend` answered: ids, packs, progress, refs. Everything else is the real
+//! thing, so a test can run a session once in good order, learn its length, and then break it at
+//! every byte.
 
 pub mod pack;
 
@@ -98,8 +99,8 @@ impl BadServer {
         self.wire.faults()
     }
 
-    /// Waits until a fault of the wire has happened `count` times in all; says whether that came true
-    /// in time.
+    /// Waits until a fault of the wire has happened `count` times in all; says whether that came
+    /// true in time.
     pub fn wait_for_faults(&self, count: usize, timeout: Duration) -> bool {
         self.wire.wait_for_faults(count, timeout)
     }

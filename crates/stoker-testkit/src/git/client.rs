@@ -69,7 +69,8 @@ impl Client {
     }
 }
 
-/// Lists every ref and every object that refs reach: two repositories with equal inventories are equal.
+/// Lists every ref and every object that refs reach: two repositories with equal inventories are
+/// equal.
 pub(super) fn inventory(repository: &Path) -> Result<(Vec<u8>, Vec<u8>), Error> {
     let refs = ["for-each-ref", "--format=%(objectname) %(refname)"];
     let objects = ["rev-list", "--all", "--objects", "--no-object-names"];

@@ -80,7 +80,8 @@ impl HttpServer {
         Ok(Self { address, tls, state, handle })
     }
 
-    /// Serves a repository below `/{name}.git` and returns its URL. The repository stays the caller's.
+    /// Serves a repository below `/{name}.git` and returns its URL. The repository stays the
+    /// caller's.
     pub fn mount(&self, name: &str, repo: &Repo) -> String {
         self.policy().mount(name, repo.path());
         self.url(name)

@@ -1,7 +1,7 @@
 //! Trees that look like the data directory of an Ignition 8.3 gateway, of any size.
 //!
-//! Views, scripts, pipelines and configuration with the files and attributes that the Designer writes;
-//! every resource is a payload and its `resource.json`. The same seed gives the same bytes.
+//! Views, scripts, pipelines and configuration with the files and attributes that the Designer
+//! writes; every resource is a payload and its `resource.json`. The same seed gives the same bytes.
 
 mod content;
 

@@ -15,8 +15,8 @@ pub(super) use stream::{PERSON, date};
 /// Trades a little size for a lot of time, and never holds a big blob in memory.
 const FAST: [&str; 4] = ["-c", "core.compression=1", "-c", "core.bigFileThreshold=1m"];
 
-/// Without these the C library gives memory back and takes it again for every blob: two thirds of the
-/// time of a big import.
+/// Without these the C library gives memory back and takes it again for every blob: two thirds of
+/// the time of a big import.
 const STEADY_HEAP: [(&str, &str); 2] =
     [("MALLOC_TOP_PAD_", "16777216"), ("MALLOC_TRIM_THRESHOLD_", "268435456")];
 

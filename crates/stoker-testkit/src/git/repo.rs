@@ -89,8 +89,8 @@ impl Repo {
         Ok(commit)
     }
 
-    /// Sets a configuration value: `uploadpack.allowFilter`, `uploadpack.allowAnySHA1InWant` and the
-    /// like hold for every server in front of this repository.
+    /// Sets a configuration value: `uploadpack.allowFilter`, `uploadpack.allowAnySHA1InWant` and
+    /// the like hold for every server in front of this repository.
     pub fn config(&self, key: &str, value: &str) -> Result<(), Error> {
         self.git(["config", key, value]).map(drop)
     }

@@ -11,8 +11,8 @@ use crate::process::{self, Guarded};
 /// Returns a guarded `git` command that works in `directory` and knows no configuration but the
 /// repository's.
 ///
-/// Give it to [`Guarded::spawn`]. Variables such as `GIT_DIR`, which a hook that runs the tests would
-/// hand down, are gone; there is no prompt; messages are in English.
+/// Give it to [`Guarded::spawn`]. Variables such as `GIT_DIR`, which a hook that runs the tests
+/// would hand down, are gone; there is no prompt; messages are in English.
 pub fn command(directory: &Path) -> Result<Command, Error> {
     let mut git =
         process::command("git").map_err(|source| Error::Start { program: "git", source })?;

@@ -1,8 +1,9 @@
 //! Git over SSH: Debian's sshd on a free loopback port, with keys of its own.
 //!
-//! A session logs in as the user that runs the test, by key only, and gets that user's shell: git runs
-//! `git-upload-pack` in it as on any server. Works as root and as an ordinary user. Needs the packages
-//! `openssh-server` and `openssh-client`, and a user with an entry in the password database.
+//! A session logs in as the user that runs the test, by key only, and gets that user's shell: git
+//! runs `git-upload-pack` in it as on any server. Works as root and as an ordinary user. Needs the
+//! packages `openssh-server` and `openssh-client`, and a user with an entry in the password
+//! database.
 
 mod config;
 mod key;
@@ -73,8 +74,8 @@ impl SshServer {
         Ok(file)
     }
 
-    /// Replaces the host keys, as after a reinstallation or under attack. [`SshServer::known_hosts`]
-    /// stays as it is until [`SshServer::renew_known_hosts`].
+    /// Replaces the host keys, as after a reinstallation or under attack.
+    /// [`SshServer::known_hosts`] stays as it is until [`SshServer::renew_known_hosts`].
     pub fn change_host_keys(&self) -> Result<(), Error> {
         key::make_host_keys(self.path())
     }
@@ -84,7 +85,8 @@ impl SshServer {
         key::write_known_hosts(self.path(), self.inetd.port())
     }
 
-    /// Returns a value for `GIT_SSH_COMMAND` that uses nothing but the given files and asks nothing.
+    /// Returns a value for `GIT_SSH_COMMAND` that uses nothing but the given files and asks
+    /// nothing.
     pub fn client_command(&self, key: &Path, known_hosts: &Path) -> String {
         format!(
             "ssh -F /dev/null -i {} -o IdentitiesOnly=yes -o BatchMode=yes \

@@ -1,7 +1,7 @@
 //! What a commit holds, as a value: paths and what stands there.
 //!
-//! Paths are bytes, because git's are. What git itself would not write (`..`, slashes inside a name,
-//! odd modes) is not here but in [`RawEntry`](super::RawEntry).
+//! Paths are bytes, because git's are. What git itself would not write (`..`, slashes inside a
+//! name, odd modes) is not here but in [`RawEntry`](super::RawEntry).
 
 use std::collections::BTreeMap;
 

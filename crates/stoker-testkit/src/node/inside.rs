@@ -32,8 +32,8 @@ pub(crate) const NAME: &str = "node1";
 /// Written when everything is up: the API server's address inside.
 const READY: &str = "ready";
 
-/// Starts the namespaces from outside and waits for the node in them. Returns a kubeconfig that works
-/// outside, and the first process of the namespaces.
+/// Starts the namespaces from outside and waits for the node in them. Returns a kubeconfig that
+/// works outside, and the first process of the namespaces.
 pub(crate) fn enclose(
     components: &mut Components,
     directory: &Path,

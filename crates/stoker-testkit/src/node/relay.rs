@@ -1,8 +1,9 @@
 //! A way into the node's network from outside: a Unix socket carries what a packet can't cross.
 //!
-//! The path of a Unix socket is a file, and files are shared where networks are not. Inside, a thread
-//! reads one line, `address:port`, connects, and passes bytes on; outside, [`forward`] listens on a
-//! loopback port for one such address. So kubectl, browsers and tests need no namespace of their own.
+//! The path of a Unix socket is a file, and files are shared where networks are not. Inside, a
+//! thread reads one line, `address:port`, connects, and passes bytes on; outside, [`forward`]
+//! listens on a loopback port for one such address. So kubectl, browsers and tests need no
+//! namespace of their own.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -28,7 +28,8 @@ enum Verbs {
 pub enum Fault {
     /// The request waits here before it goes on; several delays add up.
     Delay(Duration),
-    /// The proxy answers with this code and a Kubernetes `Status`; the server never sees the request.
+    /// The proxy answers with this code and a Kubernetes `Status`; the server never sees the
+    /// request.
     Status(u16),
     /// As `Status`, and says when to come back (`Retry-After`, in whole seconds).
     RetryAfter(u16, u32),
@@ -41,8 +42,8 @@ pub enum Fault {
     CutMidBody,
     /// Nobody ever answers, and the connection stays open. The server never sees the request.
     BlackHole,
-    /// Something goes wrong inside a watch stream, also one that is already open. Such a rule counts
-    /// events, not requests.
+    /// Something goes wrong inside a watch stream, also one that is already open. Such a rule
+    /// counts events, not requests.
     Event(EventFault),
 }
 
@@ -111,8 +112,8 @@ impl Match {
         Self { verbs: Verbs::Writes, ..Self::default() }
     }
 
-    /// Narrows to a resource with its subresource, as in `gatewaysyncs/status`; or to a path that is
-    /// no resource, as in `/version`.
+    /// Narrows to a resource with its subresource, as in `gatewaysyncs/status`; or to a path that
+    /// is no resource, as in `/version`.
     #[must_use]
     pub fn resource(self, resource: impl Into<String>) -> Self {
         Self { resource: Some(resource.into()), ..self }

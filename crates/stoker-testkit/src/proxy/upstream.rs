@@ -1,4 +1,5 @@
-//! The way to the real API server: as the proxy's own identity, or as whoever the client says it is.
+//! The way to the real API server: as the proxy's own identity, or as whoever the client says it
+//! is.
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;

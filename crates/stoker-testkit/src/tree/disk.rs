@@ -12,8 +12,8 @@ use super::{Node, Tree};
 impl Tree {
     /// Puts the tree into a directory, over what is there; the rest stays.
     ///
-    /// A file or link in the way of a directory is an error, as is a directory in the way of a file.
-    /// Links that are in the way of a file are replaced, not followed.
+    /// A file or link in the way of a directory is an error, as is a directory in the way of a
+    /// file. Links that are in the way of a file are replaced, not followed.
     pub fn write_to(&self, dir: &Path) -> io::Result<()> {
         fs::create_dir_all(dir)?;
         for (path, node) in self.iter() {

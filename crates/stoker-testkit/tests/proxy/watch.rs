@@ -1,4 +1,5 @@
-//! kube's watcher behind the fault proxy: whatever happens to the stream, the store ends up true (C2).
+//! kube's watcher behind the fault proxy: whatever happens to the stream, the store ends up true
+//! (C2).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -62,7 +62,8 @@ impl Follow {
         Ok(())
     }
 
-    /// What stands at the path now. Another directory than before is told, and watched from here on.
+    /// What stands at the path now. Another directory than before is told, and watched from here
+    /// on.
     pub(super) fn source(&mut self, console: &Console) -> Result<&mut WorkDir, Failure> {
         if self.open.as_ref().is_some_and(|open| !open.is_at(&self.path)) {
             self.open = None;

@@ -1,5 +1,5 @@
-//! What is wrong with a file before its fields are looked at: said without a word of its content, for
-//! it may hold Secrets.
+//! What is wrong with a file before its fields are looked at: said without a word of its content,
+//! for it may hold Secrets.
 
 use serde_json::Value;
 use serde_saphyr::Error;

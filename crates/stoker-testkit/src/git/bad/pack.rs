@@ -1,4 +1,5 @@
-//! Packs that no git would write: small ones that unfold into gigabytes, and ones that never end (B10).
+//! Packs that no git would write: small ones that unfold into gigabytes, and ones that never end
+//! (B10).
 //!
 //! Send them with [`Lie::Pack`](super::Lie::Pack).
 
@@ -129,7 +130,8 @@ fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// The distance to a base, most significant first, each step off by one so that no value has two forms.
+/// The distance to a base, most significant first, each step off by one so that no value has two
+/// forms.
 fn offset(mut distance: usize) -> Vec<u8> {
     let mut bytes = vec![low_bits(distance as u64, 7)];
     while distance > 0x7f {

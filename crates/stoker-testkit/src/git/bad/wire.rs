@@ -1,5 +1,5 @@
-//! The wire between client and server: every byte of every answer is counted, and one of them can be
-//! the last.
+//! The wire between client and server: every byte of every answer is counted, and one of them can
+//! be the last.
 
 use std::io;
 use std::net::SocketAddr;
@@ -127,8 +127,8 @@ enum Step {
 impl Answers {
     async fn carry(mut self) -> io::Result<()> {
         let ended = self.run().await;
-        // Where a polite end was due it has been said; dropping the half would say it again, before a
-        // reset.
+        // Where a polite end was due it has been said; dropping the half would say it again, before
+        // a reset.
         self.to.forget();
         ended
     }

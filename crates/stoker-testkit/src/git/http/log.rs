@@ -45,8 +45,8 @@ impl Request {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Says whether this asks for the list of refs or for the server's capabilities: the first request
-    /// of every query.
+    /// Says whether this asks for the list of refs or for the server's capabilities: the first
+    /// request of every query.
     pub fn is_discovery(&self) -> bool {
         self.method == "GET" && self.path.ends_with("/info/refs")
     }

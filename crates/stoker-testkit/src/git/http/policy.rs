@@ -1,4 +1,5 @@
-//! What the server does with a request before git sees it. Pure: a request's head in, a decision out.
+//! What the server does with a request before git sees it. Pure: a request's head in, a decision
+//! out.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

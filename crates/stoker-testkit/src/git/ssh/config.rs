@@ -11,8 +11,8 @@ use crate::process::{self, Guarded};
 /// The configuration file below the server's directory.
 pub(super) const FILE: &str = "sshd_config";
 
-/// The directory that sshd demands as root. Debian makes it when the service starts, which it need not
-/// have done here, and the path is compiled in.
+/// The directory that sshd demands as root. Debian makes it when the service starts, which it need
+/// not have done here, and the path is compiled in.
 const EMPTY_DIRECTORY: &str = "/run/sshd";
 
 /// Runs sshd with that directory in a mount namespace that nobody else sees.
