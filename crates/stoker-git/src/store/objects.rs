@@ -1,7 +1,7 @@
 //! One long-lived `git cat-file` that answers for trees, sizes and contents.
 //!
-//! Questions are sent ahead in small batches, so that git never waits for us, and never so many that
-//! the pipe to it could fill up while it waits for us to read: that would be a deadlock.
+//! Questions are sent one batch ahead, so that git never waits for us, and never more than fit into
+//! the pipe to it: we would wait for git to read them, and git for us to read its answers.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::thread;
 
-use rustix::pipe::fcntl_setpipe_size;
+use rustix::pipe::{PIPE_BUF, fcntl_getpipe_size, fcntl_setpipe_size};
 use stoker_sync::source::ObjectId;
 
 use super::Error;
@@ -19,8 +19,9 @@ use crate::command::{in_repository, local};
 use crate::diagnosis::{Fault, of_process};
 use crate::process::{self, guard};
 
-/// Two batches of this many questions of 50 bytes are well below the 64 KiB of a pipe.
-const BATCH: usize = 500;
+/// The longest question, and what follows the last one of a batch.
+const QUESTION: usize = "contents \n".len() + 40;
+const FLUSH: &[u8] = b"flush\n";
 const BUFFER: usize = 256 * 1024;
 const PIPE: usize = 1024 * 1024;
 
@@ -127,16 +128,18 @@ impl Objects {
         ids: &[ObjectId],
         receive: &mut Receiver<'_>,
     ) -> Result<ControlFlow<()>, Error> {
-        let mut batches = ids.chunks(BATCH);
-        for batch in batches.by_ref().take(2) {
-            self.send(verb, batch)?;
+        let size = self.batch_size();
+        let mut batches = ids.chunks(size);
+        if let Some(first) = batches.next() {
+            self.send(verb, first)?;
         }
         for (index, id) in ids.iter().enumerate() {
-            let next = (index % BATCH == 0 && index > 0).then(|| batches.next()).flatten();
+            let header = self.header(id)?;
+            // Git has read a batch to its end before it answers: the pipe is empty now.
+            let next = (index % size == 0).then(|| batches.next()).flatten();
             if let Some(batch) = next {
                 self.send(verb, batch)?;
             }
-            let header = self.header(id)?;
             let length = match &header {
                 Header::Found { size, .. } if verb == "contents" => *size,
                 Header::Found { .. } | Header::Missing => 0,
@@ -158,15 +161,21 @@ impl Objects {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// How many questions fit into the pipe: 64 KiB for most, one page for who has many pipes.
+    fn batch_size(&self) -> usize {
+        let pipe = fcntl_getpipe_size(&self.questions).unwrap_or(PIPE_BUF);
+        (pipe.saturating_sub(FLUSH.len()) / QUESTION).max(1)
+    }
+
     fn send(&mut self, verb: &str, ids: &[ObjectId]) -> Result<(), Error> {
-        let mut text = Vec::with_capacity(ids.len() * 52 + 6);
+        let mut text = Vec::with_capacity(ids.len() * QUESTION + FLUSH.len());
         for id in ids {
             text.extend_from_slice(verb.as_bytes());
             text.push(b' ');
             text.extend_from_slice(&id.to_hex());
             text.push(b'\n');
         }
-        text.extend_from_slice(b"flush\n");
+        text.extend_from_slice(FLUSH);
         let sent = self.questions.write_all(&text);
         self.check(sent)
     }
@@ -221,3 +230,6 @@ impl Drop for Objects {
         drop(self.child.wait());
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use stoker_testkit::git::{Repo, Tree};
+
+use super::*;
+
+/// A repository with many small files, and their ids.
+fn many(count: usize) -> (Repo, Vec<ObjectId>) {
+    let tree = (0..count).fold(Tree::new(), |tree, i| tree.file(format!("f{i}"), format!("{i:4}")));
+    let (repo, _) = Repo::with(tree).unwrap();
+    let listing = repo.git(["ls-tree", "--object-only", "main"]).unwrap();
+    let lines = listing.trim_ascii_end().split(|byte| *byte == b'\n');
+    let ids: Vec<_> = lines.map(|line| ObjectId::parse_hex(line).unwrap()).collect();
+    assert_eq!(ids.len(), count);
+    (repo, ids)
+}
+
+/// Runs `ask`, and ends git should the two wait for each other for ever.
+fn without_deadlock<T>(cancel: &Cancel, ask: impl FnOnce() -> T) -> T {
+    thread::scope(|scope| {
+        let (done, waited) = channel::<()>();
+        scope.spawn(move || {
+            if waited.recv_timeout(Duration::from_mins(1)) == Err(RecvTimeoutError::Timeout) {
+                cancel.cancel();
+            }
+        });
+        let answer = ask();
+        drop(done);
+        answer
+    })
+}
+
+// Who has many pipes gets small ones from the kernel: pipe(7), /proc/sys/fs/pipe-user-pages-soft.
+#[test]
+fn pipes_of_one_page_are_enough_for_any_number_of_questions() {
+    let (repo, ids) = many(3000);
+    let cancel = Cancel::default();
+    let mut objects = Objects::start(repo.path(), &cancel).unwrap();
+    let sizes = [
+        fcntl_setpipe_size(&objects.questions, 4096),
+        fcntl_setpipe_size(objects.answers.get_ref(), 4096),
+    ];
+    assert_eq!(sizes.map(Result::unwrap), [4096; 2]);
+    let (headers, contents) = without_deadlock(&cancel, || {
+        (objects.info(&ids), objects.whole(&ids, 100, |_, bytes| bytes.to_vec()))
+    });
+    let found = Header::Found { kind: ObjectKind::Blob, size: 4 };
+    assert!(headers.unwrap().into_iter().all(|header| header == found));
+    let contents: std::collections::HashSet<_> = contents.unwrap().into_iter().collect();
+    assert_eq!(contents.len(), ids.len());
+}
