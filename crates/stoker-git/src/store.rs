@@ -19,6 +19,7 @@ mod layout;
 mod location;
 mod lock;
 mod objects;
+mod owner;
 mod source;
 mod tree;
 
@@ -123,9 +124,10 @@ impl Store {
         patience: Duration,
     ) -> Result<Self, error::Error> {
         let failed = |source| error::Error::Store { path: directory.to_owned(), source };
-        layout::make_directory(directory).map_err(failed)?;
-        layout::refuse_foreign(directory).map_err(failed)?;
-        let lock = lock::Lock::take(&directory.join("lock"), patience, cancel).map_err(failed)?;
+        owner::make_directory(directory).map_err(failed)?;
+        owner::refuse_foreign(directory).map_err(failed)?;
+        let lock = directory.join(layout::LOCK);
+        let lock = lock::Lock::take(&lock, patience, cancel).map_err(failed)?;
         let found = layout::repair(directory, &access.url).map_err(failed)?;
         let (directory, cancel) = (directory.to_owned(), cancel.clone());
         Ok(Self { directory, access, cancel, found, _lock: lock })

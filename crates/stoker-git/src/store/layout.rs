@@ -3,9 +3,8 @@
 //! A bare repository is five small things, so we make it ourselves and spare the processes. The file
 //! `url` is written last: without it, or with another URL in it, the rest counts for nothing.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
 use stoker_api::word::RepoUrl;
@@ -20,63 +19,18 @@ pub(super) const HISTORY: &str = "history.git";
 pub(super) const TOP: &str = "top.git";
 /// Ids that were found in the history before.
 pub(super) const KNOWN: &str = "known-commits";
+/// Which repository the rest belongs to.
+pub(super) const URL: &str = "url";
+/// Who uses the store.
+pub(super) const LOCK: &str = "lock";
+/// What a repository of ours has in its `HEAD`, and nobody else's.
+pub(super) const HEAD: &[u8] = b"ref: refs/heads/none\n";
 
-const URL: &str = "url";
-const HEAD: &[u8] = b"ref: refs/heads/none\n";
 const CONFIG: &[u8] =
     b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n\tlogAllRefUpdates = false\n";
 
 /// A store with more packs than this is made anew: each costs a little on every lookup.
 const MAX_PACKS: usize = 60;
-
-/// Makes the store's directory, private to us, and refuses one that others could have prepared.
-pub(super) fn make_directory(directory: &Path) -> Result<(), Error> {
-    let failed = disk("make", directory);
-    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
-    let found = fs::symlink_metadata(directory).map_err(disk("look at", directory))?;
-    let uid = rustix::process::geteuid().as_raw();
-    // A volume of Kubernetes belongs to root and is writable by our group: that is not a stranger.
-    let ours = found.uid() == uid || found.uid() == 0;
-    let open_to_all = found.mode() & 0o002 != 0;
-    if !found.is_dir() || !ours || open_to_all {
-        return Err(Error::NotOurs { path: directory.to_owned() });
-    }
-    let parent = directory.parent().unwrap_or(directory);
-    if keeps_its_entries(parent, uid) {
-        Ok(())
-    } else {
-        Err(Error::NotOurs { path: parent.to_owned() })
-    }
-}
-
-/// Whether nobody else could swap a directory in this one for another: who may write to it could,
-/// unless it is one like `/tmp`, where everyone keeps what is theirs.
-fn keeps_its_entries(parent: &Path, uid: u32) -> bool {
-    let Ok(parent) = fs::metadata(parent) else { return false };
-    let ours = parent.uid() == uid || parent.uid() == 0;
-    ours && (parent.mode() & 0o002 == 0 || parent.mode() & 0o1000 != 0)
-}
-
-/// Refuses a directory that holds repositories of someone else under the names of ours: what is in
-/// our way in a store is removed, and a user may name any directory.
-pub(super) fn refuse_foreign(directory: &Path) -> Result<(), Error> {
-    let marker = fs::read(directory.join(URL));
-    let is_ours = |text: &[u8]| str::from_utf8(text).is_ok_and(|url| RepoUrl::parse(url).is_ok());
-    match marker {
-        Ok(text) if is_ours(&text) => return Ok(()),
-        Ok(text) if !text.is_empty() => {
-            return Err(Error::Foreign { path: directory.join(URL) });
-        }
-        // The first run was killed before it had come so far, or this is no store at all.
-        Ok(_) | Err(_) => {}
-    }
-    let is_foreign = |name: &&str| {
-        let head = fs::read(directory.join(name).join("HEAD"));
-        head.is_ok_and(|head| !head.is_empty() && head != HEAD)
-    };
-    let in_the_way = [REPOSITORY, HISTORY, TOP].into_iter().find(is_foreign);
-    in_the_way.map_or(Ok(()), |name| Err(Error::Foreign { path: directory.join(name) }))
-}
 
 /// What was found in a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,9 +70,15 @@ pub(super) fn wipe(directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes a repository.
+/// Removes a repository. What shows that it is ours goes last, should we be killed meanwhile.
 pub(super) fn remove(repository: &Path) -> Result<(), Error> {
-    gone(fs::remove_dir_all(repository)).map_err(disk("remove", repository))
+    if is_directory(repository) {
+        for name in names(repository)?.iter().filter(|name| *name != "HEAD") {
+            let path = repository.join(name);
+            clear(&path).map_err(disk("remove", &path))?;
+        }
+    }
+    clear(repository).map_err(disk("remove", repository))
 }
 
 /// Makes an empty repository, whatever was there before.
@@ -231,6 +191,19 @@ pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
         .map_err(disk("write", path))
 }
 
+/// Whether it is a directory itself, not a link to one.
+pub(super) fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// Removes whatever is there.
+fn clear(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => fs::remove_dir_all(path),
+        removed => gone(removed),
+    }
+}
+
 fn gone(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -238,6 +211,6 @@ fn gone(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-fn disk(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+pub(super) fn disk(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::Disk { action, path: path.to_owned(), source }
 }

@@ -1,11 +1,13 @@
 //! What a store finds in its directory: nothing, its own, too much of its own, or someone else's.
 
 use std::fs;
+use std::path::Path;
 
 use stoker_git::{Error, store};
 use stoker_testkit::git::{Edit, Repo, Tree};
 
-use crate::world::{Place, public};
+use crate::store::{pairs, sample};
+use crate::world::{Place, files, public};
 
 fn plant() -> (Repo, stoker_testkit::git::Oid) {
     let tree = Tree::new().file("projects/a", "1").noise("projects/big", 7, 300_000);
@@ -35,20 +37,91 @@ fn repositories_of_someone_else_are_refused_and_stay_as_they_are() {
 }
 
 #[test]
-fn a_file_of_someone_else_is_refused_and_other_names_do_not_matter() {
+fn whatever_someone_else_has_under_our_names_is_refused_and_stays_as_it_is() {
+    let (repo, commit) = plant();
+    let plants = [
+        "repo.git/.git/HEAD",
+        "repo.git/refs/heads/main",
+        "history.git/notes.txt",
+        "top.git/x",
+        "repo.git",
+        "url",
+        "known-commits",
+        "lock",
+    ];
+    for name in plants {
+        let place = Place::new();
+        let theirs = place.directory().join(name);
+        fs::create_dir_all(theirs.parent().unwrap()).unwrap();
+        fs::write(&theirs, "mine").unwrap();
+        assert_refused(&place, name.split('/').next().unwrap(), (&repo, &commit));
+        assert_eq!(fs::read(&theirs).unwrap(), b"mine", "{name}");
+    }
+    let place = Place::new();
+    let elsewhere = place.root.path().join("elsewhere");
+    fs::create_dir_all(elsewhere.join("refs/stoker")).unwrap();
+    fs::create_dir(place.directory()).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, place.directory().join("repo.git")).unwrap();
+    assert_refused(&place, "repo.git", (&repo, &commit));
+}
+
+fn assert_refused(place: &Place, name: &str, (repo, commit): (&Repo, &stoker_testkit::git::Oid)) {
+    let error = place.commit(&public(&repo.url()), commit).unwrap_err();
+    let Error::Store { source: store::Error::Foreign { path }, .. } = error else {
+        panic!("{name}: {error:?}")
+    };
+    assert_eq!(path, place.directory().join(name));
+    assert_eq!(fs::read_dir(place.directory()).unwrap().count(), 1, "{name}: nothing was added");
+}
+
+#[test]
+fn other_names_do_not_matter() {
     let (repo, commit) = plant();
     let place = Place::new();
     fs::create_dir(place.directory()).unwrap();
     fs::write(place.directory().join("notes"), "mine").unwrap();
-    fs::write(place.directory().join("url"), "mine").unwrap();
-    let error = place.commit(&public(&repo.url()), &commit).unwrap_err();
-    assert!(
-        matches!(error, Error::Store { source: store::Error::Foreign { .. }, .. }),
-        "{error:?}"
-    );
-    fs::remove_file(place.directory().join("url")).unwrap();
     place.commit(&public(&repo.url()), &commit).unwrap();
     assert_eq!(fs::read(place.directory().join("notes")).unwrap(), b"mine");
+}
+
+type Interruption = fn(&Path);
+
+// A2: a kill or a power cut while a store is made or removed.
+#[test]
+fn a_store_that_was_begun_or_half_removed_is_still_ours() {
+    let (repo, commit) = Repo::with(sample()).unwrap();
+    let access = public(&repo.url());
+    let interruptions: [(&str, Interruption); 6] = [
+        ("only a lock", |store| fs::remove_dir_all(store.join("repo.git")).unwrap()),
+        ("an empty repository", |store| {
+            fs::remove_dir_all(store.join("repo.git")).unwrap();
+            fs::create_dir_all(store.join("repo.git/objects/pack")).unwrap();
+        }),
+        ("no HEAD yet", |store| {
+            fs::remove_dir_all(store.join("repo.git")).unwrap();
+            fs::create_dir_all(store.join("repo.git/refs/stoker")).unwrap();
+            fs::write(store.join("repo.git/HEAD.new"), "ref: re").unwrap();
+        }),
+        ("the blocks of small files never reached the disk", |store| {
+            fs::write(store.join("repo.git/HEAD"), [0; 21]).unwrap();
+            fs::write(store.join("repo.git/config"), "").unwrap();
+            fs::write(store.join("lock"), [0; 12]).unwrap();
+        }),
+        ("HEAD is empty", |store| fs::write(store.join("repo.git/HEAD"), "").unwrap()),
+        ("its removal had begun", |store| {
+            fs::remove_dir_all(store.join("repo.git/refs")).unwrap();
+            fs::remove_file(store.join("repo.git/config")).unwrap();
+        }),
+    ];
+    for (name, interrupt) in interruptions {
+        let place = Place::new();
+        drop(place.commit(&access, &commit).unwrap());
+        fs::remove_file(place.directory().join("url")).unwrap();
+        fs::remove_dir_all(place.directory().join("history.git")).unwrap();
+        interrupt(&place.directory());
+        let mut source = place.commit(&access, &commit).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+        assert_eq!(files(&mut source)[0], pairs(&[("a.txt", "a")])[0], "{name}");
+    }
 }
 
 #[test]
