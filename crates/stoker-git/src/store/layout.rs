@@ -62,7 +62,8 @@ pub(super) fn repair(directory: &Path, url: &RepoUrl) -> Result<Found, Error> {
 pub(super) fn wipe(directory: &Path) -> Result<(), Error> {
     // First what makes the rest valid, so that a crash in between leaves nothing that looks whole.
     for name in [URL, KNOWN] {
-        gone(fs::remove_file(directory.join(name))).map_err(disk("remove", directory))?;
+        let path = directory.join(name);
+        clear(&path).map_err(disk("remove", &path))?;
     }
     for name in [REPOSITORY, HISTORY, TOP] {
         remove(&directory.join(name))?;

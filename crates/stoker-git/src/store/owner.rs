@@ -52,8 +52,11 @@ pub(super) fn refuse_foreign(directory: &Path) -> Result<(), Error> {
         let is_ours = |text: Vec<u8>| is_blank(&text) || *name == LOCK && text.starts_with(b"pid ");
         is_there(&path) && !fs::read(&path).is_ok_and(is_ours)
     };
-    let repository = [REPOSITORY, HISTORY, TOP].into_iter().find(is_foreign_repository);
-    let in_the_way = repository.or_else(|| [URL, KNOWN, LOCK].into_iter().find(is_foreign_file));
+    let mut in_the_way = [REPOSITORY, HISTORY, TOP].into_iter().find(is_foreign_repository);
+    // Beside a repository of ours a bad file is damage.
+    if in_the_way.is_none() && !is_made(&directory.join(REPOSITORY)) {
+        in_the_way = [URL, KNOWN, LOCK].into_iter().find(is_foreign_file);
+    }
     in_the_way.map_or(Ok(()), |name| Err(Error::Foreign { path: directory.join(name) }))
 }
 

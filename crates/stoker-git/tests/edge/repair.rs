@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use stoker_git::diagnosis::Fault;
@@ -11,6 +12,7 @@ use stoker_testkit::git::{Edit, Repo, Tree};
 
 use crate::store::{pairs, sample};
 use crate::world::{Place, files, public, walk};
+
 // R7: a store that was made for another URL counts for nothing.
 #[test]
 fn a_changed_url_begins_anew() {
@@ -58,33 +60,70 @@ fn stale_locks_and_torn_files_are_swept() {
     }
 }
 
-type Damage = fn(&std::path::Path);
+type Damage = fn(&Path);
 
 // R52: half a repository, and one that was damaged on the disk.
+const DAMAGES: &[(&str, Damage)] = &[
+    ("config", |store| write(store, "repo.git/config", "[core\n")),
+    ("no HEAD", |store| fs::remove_file(store.join("repo.git/HEAD")).unwrap()),
+    ("no objects", |store| fs::remove_dir_all(store.join("repo.git/objects")).unwrap()),
+    ("no refs", |store| fs::remove_dir_all(store.join("repo.git/refs")).unwrap()),
+    ("truncated pack", |store| each_pack(store, ".pack", |file| truncate(file, 40))),
+    ("zeroed index", |store| each_pack(store, ".idx", zero)),
+    ("zeroed url", |store| zero(&store.join("url"))),
+    ("one bit of the url", |store| flip(&store.join("url"), 0)),
+    ("a directory for the url", |store| replace(store, "url")),
+    ("no url, but what was known", |store| {
+        write(store, "known-commits", "1234 abc");
+        fs::remove_file(store.join("url")).unwrap();
+    }),
+];
+
 #[test]
-fn a_damaged_store_is_made_anew() {
+fn a_damaged_store_serves_the_commit_that_it_had() {
     let (repo, commit) = Repo::with(sample()).unwrap();
     let access = public(&repo.url());
-    let damages: [(&str, Damage); 7] = [
-        ("config", |git| fs::write(git.join("config"), "[core\n").unwrap()),
-        ("head", |git| fs::remove_file(git.join("HEAD")).unwrap()),
-        ("objects", |git| fs::remove_dir_all(git.join("objects")).unwrap()),
-        ("refs", |git| fs::remove_dir_all(git.join("refs")).unwrap()),
-        ("shallow", |git| fs::write(git.join("shallow"), "garbage\n").unwrap()),
-        ("truncated pack", |git| each_pack(git, ".pack", |file| truncate(file, 40))),
-        ("zeroed index", |git| each_pack(git, ".idx", zero)),
-    ];
-    for (name, damage) in damages {
+    for (name, damage) in DAMAGES {
         let place = Place::new();
         drop(place.commit(&access, &commit).unwrap());
-        damage(&place.directory().join("repo.git"));
+        damage(&place.directory());
         let mut source = place.commit(&access, &commit).unwrap_or_else(|e| panic!("{name}: {e:?}"));
         assert_eq!(files(&mut source).len(), 4, "{name}");
     }
 }
 
-fn each_pack(git: &std::path::Path, end: &str, change: fn(&std::path::Path)) {
-    for entry in fs::read_dir(git.join("objects/pack")).unwrap() {
+#[test]
+fn a_damaged_store_serves_the_next_commit() {
+    let (repo, commit) = Repo::with(sample()).unwrap();
+    let next = repo.commit(Edit::put(Tree::new().file("n", "n"))).unwrap();
+    let access = public(&repo.url());
+    for (name, damage) in DAMAGES {
+        let place = Place::new();
+        drop(place.commit(&access, &commit).unwrap());
+        damage(&place.directory());
+        let mut source = place.commit(&access, &next).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+        assert_eq!(files(&mut source).len(), 5, "{name}");
+    }
+}
+
+fn write(store: &Path, name: &str, content: &str) {
+    fs::write(store.join(name), content).unwrap();
+}
+
+/// Puts a directory in the place of a file.
+fn replace(store: &Path, name: &str) {
+    fs::remove_file(store.join(name)).unwrap();
+    fs::create_dir_all(store.join(name).join("x")).unwrap();
+}
+
+fn flip(file: &Path, place: usize) {
+    let mut bytes = fs::read(file).unwrap();
+    bytes[place] ^= 0x40;
+    fs::write(file, bytes).unwrap();
+}
+
+fn each_pack(store: &Path, end: &str, change: fn(&Path)) {
+    for entry in fs::read_dir(store.join("repo.git/objects/pack")).unwrap() {
         let path = entry.unwrap().path();
         if path.display().to_string().ends_with(end) {
             let mut rights = fs::metadata(&path).unwrap().permissions();
@@ -95,11 +134,11 @@ fn each_pack(git: &std::path::Path, end: &str, change: fn(&std::path::Path)) {
     }
 }
 
-fn truncate(file: &std::path::Path, length: u64) {
+fn truncate(file: &Path, length: u64) {
     fs::OpenOptions::new().write(true).open(file).unwrap().set_len(length).unwrap();
 }
 
-fn zero(file: &std::path::Path) {
+fn zero(file: &Path) {
     let length = fs::metadata(file).unwrap().len();
     fs::write(file, vec![0; usize::try_from(length).unwrap()]).unwrap();
 }
