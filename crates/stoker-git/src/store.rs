@@ -3,15 +3,17 @@
 //! # Flow
 //!
 //! [`Store::open`] takes the lock and repairs what a crash left. [`Store::commit`] fetches a commit,
-//! its trees but not its files (unless all of them are wanted), and returns a [`CommitSource`], which serves trees and fetches files
-//! as the planner asks for them. There is no work tree.
+//! its trees but not its files (unless all of them are wanted), and returns a [`CommitSource`], which
+//! serves trees and fetches files as the planner asks for them. There is no work tree.
 //!
 //! # Promises
 //!
 //! What is wrong with a store never needs a human: stale locks and torn files are removed, and a
-//! store that does not fit its URL, or that git can't read, is made anew. One process uses a store at
-//! a time. Nothing is ever fetched that was not asked for.
+//! store that does not fit its URL, or with which git fails where it succeeds without, is made anew.
+//! What a server does wrong costs nothing that a store holds. One process uses a store at a time.
+//! Nothing is ever fetched that was not asked for.
 
+mod anew;
 mod fetch;
 mod first;
 mod history;

@@ -31,7 +31,7 @@ const NO_TREES: &str = "tree:0";
 const ALL_REFS: [&str; 2] =
     ["+refs/heads/*:refs/stoker/heads/*", "+refs/tags/*:refs/stoker/tags/*"];
 
-/// Fetches a commit and its top directory, into a repository of its own.
+/// Fetches a commit and its top directory.
 pub(super) fn top(
     store: &Store,
     session: &Session,
@@ -41,8 +41,12 @@ pub(super) fn top(
 }
 
 /// Fetches a commit and its trees. What we have already is not sent again.
-pub(super) fn trees(store: &Store, session: &Session, commit: &Commit) -> Result<(), Fault> {
-    commit_without(NO_FILES, store, session, (&store.repository(), commit))
+pub(super) fn trees(
+    store: &Store,
+    session: &Session,
+    (repository, commit): (&Path, &Commit),
+) -> Result<(), Fault> {
+    commit_without(NO_FILES, store, session, (repository, commit))
 }
 
 /// Fetches a commit, its trees and all files that are not big, in one go.
@@ -103,21 +107,23 @@ pub(super) fn everything(store: &Store, session: &Session) -> Result<(), Fault> 
 }
 
 /// Fetches the commits of all branches and tags, without trees and files.
-pub(super) fn history(store: &Store, session: &Session) -> Result<(), Fault> {
-    let repository = store.directory.join(layout::HISTORY);
-    let mut command = fetch(store, session, &repository, NO_TREES);
+pub(super) fn history(store: &Store, session: &Session, repository: &Path) -> Result<(), Fault> {
+    let mut command = fetch(store, session, repository, NO_TREES);
     command.args(["--prune", "--force", "--", "origin"]).args(ALL_REFS);
-    execute(store, command, Vec::new(), (&repository, MAX_HISTORY_BYTES))
+    execute(store, command, Vec::new(), (repository, MAX_HISTORY_BYTES))
 }
 
 /// The same where a tag is on a directory: to git what was asked for by name must arrive, and without
 /// trees it does not. What the branches brought is not sent again, so that the trees are few.
-pub(super) fn history_apart(store: &Store, session: &Session) -> Result<(), Fault> {
-    let repository = store.directory.join(layout::HISTORY);
+pub(super) fn history_apart(
+    store: &Store,
+    session: &Session,
+    repository: &Path,
+) -> Result<(), Fault> {
     for (filter, refs) in [NO_TREES, ONLY_THE_TOP].into_iter().zip(ALL_REFS) {
-        let mut command = fetch(store, session, &repository, filter);
+        let mut command = fetch(store, session, repository, filter);
         command.args(["--prune", "--force", "--", "origin", refs]);
-        execute(store, command, Vec::new(), (&repository, MAX_HISTORY_BYTES))?;
+        execute(store, command, Vec::new(), (repository, MAX_HISTORY_BYTES))?;
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ impl Way {
             return Ok(Self::Trees);
         }
         let failed = |source| error::Error::Store { path: store.directory.clone(), source };
-        let repository = store.directory.join(layout::TOP);
+        let repository = store.directory.join(layout::NEXT);
         layout::make_anew(&repository).map_err(failed)?;
         let fetched = with_fresh_credentials(
             &store.access,
@@ -54,7 +54,7 @@ impl Way {
             Ok(()) => look(store, commit, expected).unwrap_or(Self::Trees),
         };
         if way == Self::Done {
-            layout::adopt(&store.directory, layout::TOP).map_err(failed)?;
+            layout::adopt(&store.directory, layout::REPOSITORY).map_err(failed)?;
         } else {
             layout::remove(&repository).map_err(failed)?;
         }
@@ -64,7 +64,7 @@ impl Way {
 
 fn look(store: &Store, commit: &Commit, expected: &[RelPath]) -> Result<Way, Error> {
     let id = ObjectId::parse_hex(commit.as_str().as_bytes()).expect("a commit has 40 digits");
-    let mut objects = Objects::start(&store.directory.join(layout::TOP), &store.cancel)?;
+    let mut objects = Objects::start(&store.directory.join(layout::NEXT), &store.cancel)?;
     let missing = Error::Missing { id };
     let top = objects.whole(&[id], MAX_TREE, |_, bytes| tree::of_commit(bytes))?[0];
     let Some(top) = top else { return Err(missing) };

@@ -4,11 +4,13 @@
 //! once is remembered, so that a pinned id costs this once per URL.
 
 use std::fs;
+use std::path::Path;
 
 use stoker_api::word::Commit;
 use stoker_core::refs::{History, HistoryQuery};
 
-use super::{Store, fetch, layout};
+use super::layout::{self, Found};
+use super::{Store, anew, fetch};
 use crate::command::{Session, in_repository, local};
 use crate::diagnosis::{Fault, judge};
 use crate::error::Error;
@@ -20,45 +22,39 @@ const MAX_LISTING: usize = 128 * 1024 * 1024;
 /// What is remembered, newest last.
 const MAX_KNOWN: usize = 1000;
 
-type Fetch = fn(&Store, &Session) -> Result<(), Fault>;
+type Fetch = fn(&Store, &Session, &Path) -> Result<(), Fault>;
 
 /// Returns the commits that begin with the digits and that a branch or a tag reaches.
 pub(crate) fn find(store: &Store, query: &HistoryQuery) -> Result<History, Error> {
     if let Some(commit) = recall(store, query) {
         return Ok(History { reachable: vec![commit] });
     }
-    let failed = |source| Error::FetchHistory { remote: store.access.remote(), source };
-    let fetch_by = |fetch: Fetch| {
-        with_fresh_credentials(&store.access, |session| fetch(store, session), failed)
-    };
-    let mut fetched = fetch_by(fetch::history);
-    if is_fault(&fetched, |fault| matches!(fault, Fault::Other { .. }) || is_damage(fault)) {
-        // A tag on a directory, whose content is left out, looks like this.
-        fetched = fetch_by(fetch::history_apart);
+    let mut found = look(store, &store.directory.join(layout::HISTORY), query);
+    if store.found == Found::Kept && found.as_ref().is_err_and(anew::is_suspect) {
+        found = anew::replace(store, layout::HISTORY, |next| look(store, next, query));
     }
-    if is_fault(&fetched, is_damage) {
-        store.rebuild()?;
-        fetched = fetch_by(fetch::history_apart);
-    }
-    fetched?;
-    let reachable = search(store, query).map_err(failed)?;
+    let reachable = found?;
     if let [commit] = &reachable[..] {
         remember(store, query, commit)?;
     }
     Ok(History { reachable })
 }
 
-fn is_fault(fetched: &Result<(), Error>, is_it: impl Fn(&Fault) -> bool) -> bool {
-    fetched.as_ref().err().and_then(Error::fault).is_some_and(is_it)
+fn look(store: &Store, history: &Path, query: &HistoryQuery) -> Result<Vec<Commit>, Error> {
+    let failed = |source| Error::FetchHistory { remote: store.access.remote(), source };
+    let fetch_by = |fetch: Fetch| {
+        with_fresh_credentials(&store.access, |session| fetch(store, session, history), failed)
+    };
+    match fetch_by(fetch::history) {
+        // A tag on a directory, whose content is left out, looks like this.
+        Err(error) if anew::is_suspect(&error) => fetch_by(fetch::history_apart)?,
+        fetched => fetched?,
+    }
+    search(store, history, query).map_err(failed)
 }
 
-/// Whether the store may be to blame.
-fn is_damage(fault: &Fault) -> bool {
-    matches!(fault, Fault::Store | Fault::Damaged)
-}
-
-fn search(store: &Store, query: &HistoryQuery) -> Result<Vec<Commit>, Fault> {
-    let mut command = in_repository(local(), &store.directory.join(layout::HISTORY));
+fn search(store: &Store, history: &Path, query: &HistoryQuery) -> Result<Vec<Commit>, Fault> {
+    let mut command = in_repository(local(), history);
     command.args(["rev-list", "--all"]);
     let job = Job {
         command,

@@ -15,8 +15,8 @@ use super::Error;
 pub(super) const REPOSITORY: &str = "repo.git";
 /// Commits only, for ids that are no advertised tip.
 pub(super) const HISTORY: &str = "history.git";
-/// The top directory of a commit, while it is decided how to fetch the rest.
-pub(super) const TOP: &str = "top.git";
+/// What may take the place of one of them, while it is being filled.
+pub(super) const NEXT: &str = "next.git";
 /// Ids that were found in the history before.
 pub(super) const KNOWN: &str = "known-commits";
 /// Which repository the rest belongs to.
@@ -35,8 +35,10 @@ const MAX_PACKS: usize = 60;
 /// What was found in a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Nothing, or what fetches had left there.
-    Usable,
+    /// Nothing that could be used.
+    Nothing,
+    /// What earlier runs had left there.
+    Kept,
     /// So much that it was thrown away, though it belonged to this repository.
     Crowded,
 }
@@ -49,13 +51,28 @@ pub(super) fn repair(directory: &Path, url: &RepoUrl) -> Result<Found, Error> {
     if !fits || is_crowded {
         wipe(directory)?;
     }
+    remove(&directory.join(NEXT))?;
     for name in [REPOSITORY, HISTORY] {
-        make_repository(&directory.join(name))?;
+        let repository = directory.join(name);
+        make_repository(&repository).or_else(|error| match error {
+            Error::Disk { source, .. } if is_of_wrong_kind(&source) => make_anew(&repository),
+            error => Err(error),
+        })?;
     }
     if !marker.exists() {
         write(&marker, url.as_str().as_bytes())?;
     }
-    Ok(if is_crowded { Found::Crowded } else { Found::Usable })
+    Ok(match (fits, is_crowded) {
+        (false, _) => Found::Nothing,
+        (true, false) => Found::Kept,
+        (true, true) => Found::Crowded,
+    })
+}
+
+/// A directory in the place of a file, or a file in that of a directory.
+fn is_of_wrong_kind(error: &io::Error) -> bool {
+    use io::ErrorKind::{AlreadyExists, IsADirectory, NotADirectory};
+    matches!(error.kind(), AlreadyExists | IsADirectory | NotADirectory)
 }
 
 /// Removes everything but the lock.
@@ -65,7 +82,7 @@ pub(super) fn wipe(directory: &Path) -> Result<(), Error> {
         let path = directory.join(name);
         clear(&path).map_err(disk("remove", &path))?;
     }
-    for name in [REPOSITORY, HISTORY, TOP] {
+    for name in [REPOSITORY, HISTORY, NEXT] {
         remove(&directory.join(name))?;
     }
     Ok(())
@@ -88,11 +105,11 @@ pub(super) fn make_anew(repository: &Path) -> Result<(), Error> {
     make_repository(repository)
 }
 
-/// Makes another repository of the store the one that counts.
+/// Puts the next repository in the place of another.
 pub(super) fn adopt(directory: &Path, name: &str) -> Result<(), Error> {
-    let repository = directory.join(REPOSITORY);
+    let repository = directory.join(name);
     remove(&repository)?;
-    fs::rename(directory.join(name), &repository).map_err(disk("rename", &repository))
+    fs::rename(directory.join(NEXT), &repository).map_err(disk("rename", &repository))
 }
 
 fn make_repository(repository: &Path) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use std::path::Path;
 use stoker_api::word::RepoUrl;
 
 use super::Error;
-use super::layout::{HEAD, HISTORY, KNOWN, LOCK, REPOSITORY, TOP, URL, disk, is_directory};
+use super::layout::{HEAD, HISTORY, KNOWN, LOCK, NEXT, REPOSITORY, URL, disk, is_directory};
 
 /// Makes the store's directory, private to us, and refuses one that others could have prepared.
 pub(super) fn make_directory(directory: &Path) -> Result<(), Error> {
@@ -52,7 +52,7 @@ pub(super) fn refuse_foreign(directory: &Path) -> Result<(), Error> {
         let is_ours = |text: Vec<u8>| is_blank(&text) || *name == LOCK && text.starts_with(b"pid ");
         is_there(&path) && !fs::read(&path).is_ok_and(is_ours)
     };
-    let mut in_the_way = [REPOSITORY, HISTORY, TOP].into_iter().find(is_foreign_repository);
+    let mut in_the_way = [REPOSITORY, HISTORY, NEXT].into_iter().find(is_foreign_repository);
     // Beside a repository of ours a bad file is damage.
     if in_the_way.is_none() && !is_made(&directory.join(REPOSITORY)) {
         in_the_way = [URL, KNOWN, LOCK].into_iter().find(is_foreign_file);

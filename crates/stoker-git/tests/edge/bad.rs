@@ -7,7 +7,7 @@ use stoker_git::diagnosis::Fault;
 use stoker_git::{Access, Error, Limits};
 use stoker_sync::source::Source;
 use stoker_testkit::git::bad::{BadServer, Fault as Wire, Lie, pack};
-use stoker_testkit::git::{Oid, Repo, Tree};
+use stoker_testkit::git::{Edit, Oid, Repo, Tree};
 
 use crate::world::{Place, files, public, walk};
 
@@ -93,6 +93,21 @@ fn a_broken_connection_is_told_and_survived() {
             assert_eq!(world.sync(&place), Ok(2), "{step}");
         }
     }
+}
+
+#[test]
+fn what_a_store_holds_outlives_a_server_that_lies() {
+    let world = world();
+    let place = Place::new();
+    world.sync(&place).unwrap();
+    let next = world.repo.commit(Edit::put(Tree::new().file("n", "n"))).unwrap();
+    for lie in [Lie::WrongChecksum, Lie::TruncatedPack, Lie::Garbage] {
+        world.server.tell(lie);
+        place.commit(&world.access(), &next).unwrap_err();
+    }
+    // It has nothing to say about a commit that is here.
+    let mut source = place.commit(&world.access(), &world.commit).unwrap();
+    assert_eq!(files(&mut source).len(), 2);
 }
 
 // B10: whatever comes instead of a pack, it is refused, and the store is fine afterwards.

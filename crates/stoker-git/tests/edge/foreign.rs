@@ -20,7 +20,7 @@ fn plant() -> (Repo, stoker_testkit::git::Oid) {
 #[test]
 fn repositories_of_someone_else_are_refused_and_stay_as_they_are() {
     let (repo, commit) = plant();
-    for name in ["repo.git", "history.git", "top.git"] {
+    for name in ["repo.git", "history.git", "next.git"] {
         let place = Place::new();
         let theirs = place.directory().join(name);
         repo.git(["clone", "--quiet", "--bare", &repo.url(), theirs.to_str().unwrap()]).unwrap();
@@ -43,7 +43,7 @@ fn whatever_someone_else_has_under_our_names_is_refused_and_stays_as_it_is() {
         "repo.git/.git/HEAD",
         "repo.git/refs/heads/main",
         "history.git/notes.txt",
-        "top.git/x",
+        "next.git/x",
         "repo.git",
         "url",
         "known-commits",

@@ -1,8 +1,7 @@
-//! A store in the hands of killed runs, other runs and broken disks.
+//! A store in the hands of killed runs and other runs.
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use stoker_git::diagnosis::Fault;
@@ -58,89 +57,6 @@ fn stale_locks_and_torn_files_are_swept() {
     for name in debris {
         assert!(!git.join(name).exists(), "{name}");
     }
-}
-
-type Damage = fn(&Path);
-
-// R52: half a repository, and one that was damaged on the disk.
-const DAMAGES: &[(&str, Damage)] = &[
-    ("config", |store| write(store, "repo.git/config", "[core\n")),
-    ("no HEAD", |store| fs::remove_file(store.join("repo.git/HEAD")).unwrap()),
-    ("no objects", |store| fs::remove_dir_all(store.join("repo.git/objects")).unwrap()),
-    ("no refs", |store| fs::remove_dir_all(store.join("repo.git/refs")).unwrap()),
-    ("truncated pack", |store| each_pack(store, ".pack", |file| truncate(file, 40))),
-    ("zeroed index", |store| each_pack(store, ".idx", zero)),
-    ("zeroed url", |store| zero(&store.join("url"))),
-    ("one bit of the url", |store| flip(&store.join("url"), 0)),
-    ("a directory for the url", |store| replace(store, "url")),
-    ("no url, but what was known", |store| {
-        write(store, "known-commits", "1234 abc");
-        fs::remove_file(store.join("url")).unwrap();
-    }),
-];
-
-#[test]
-fn a_damaged_store_serves_the_commit_that_it_had() {
-    let (repo, commit) = Repo::with(sample()).unwrap();
-    let access = public(&repo.url());
-    for (name, damage) in DAMAGES {
-        let place = Place::new();
-        drop(place.commit(&access, &commit).unwrap());
-        damage(&place.directory());
-        let mut source = place.commit(&access, &commit).unwrap_or_else(|e| panic!("{name}: {e:?}"));
-        assert_eq!(files(&mut source).len(), 4, "{name}");
-    }
-}
-
-#[test]
-fn a_damaged_store_serves_the_next_commit() {
-    let (repo, commit) = Repo::with(sample()).unwrap();
-    let next = repo.commit(Edit::put(Tree::new().file("n", "n"))).unwrap();
-    let access = public(&repo.url());
-    for (name, damage) in DAMAGES {
-        let place = Place::new();
-        drop(place.commit(&access, &commit).unwrap());
-        damage(&place.directory());
-        let mut source = place.commit(&access, &next).unwrap_or_else(|e| panic!("{name}: {e:?}"));
-        assert_eq!(files(&mut source).len(), 5, "{name}");
-    }
-}
-
-fn write(store: &Path, name: &str, content: &str) {
-    fs::write(store.join(name), content).unwrap();
-}
-
-/// Puts a directory in the place of a file.
-fn replace(store: &Path, name: &str) {
-    fs::remove_file(store.join(name)).unwrap();
-    fs::create_dir_all(store.join(name).join("x")).unwrap();
-}
-
-fn flip(file: &Path, place: usize) {
-    let mut bytes = fs::read(file).unwrap();
-    bytes[place] ^= 0x40;
-    fs::write(file, bytes).unwrap();
-}
-
-fn each_pack(store: &Path, end: &str, change: fn(&Path)) {
-    for entry in fs::read_dir(store.join("repo.git/objects/pack")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.display().to_string().ends_with(end) {
-            let mut rights = fs::metadata(&path).unwrap().permissions();
-            std::os::unix::fs::PermissionsExt::set_mode(&mut rights, 0o600);
-            fs::set_permissions(&path, rights).unwrap();
-            change(&path);
-        }
-    }
-}
-
-fn truncate(file: &Path, length: u64) {
-    fs::OpenOptions::new().write(true).open(file).unwrap().set_len(length).unwrap();
-}
-
-fn zero(file: &Path) {
-    let length = fs::metadata(file).unwrap().len();
-    fs::write(file, vec![0; usize::try_from(length).unwrap()]).unwrap();
 }
 
 // A7 for stores: the second waits, and then says who holds it.

@@ -73,7 +73,7 @@ fn a_commit_that_is_wanted_whole_comes_at_once_but_for_big_files() {
         }
         assert_eq!(source.fetch(&ids).unwrap().iter().max(), Some(&4_000_000));
         assert_eq!(files(&mut source).len(), 5);
-        assert!(!place.directory().join("top.git").exists());
+        assert!(!place.directory().join("next.git").exists());
     }
 }
 

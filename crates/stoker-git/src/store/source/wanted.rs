@@ -1,10 +1,10 @@
 //! Files that are wanted: which of them are here, and how the others come.
 
-use stoker_sync::source::{self, ObjectId};
+use stoker_sync::source::ObjectId;
 
-use super::{CommitSource, to_source};
-use crate::diagnosis::Fault;
-use crate::error;
+use super::CommitSource;
+use super::repair::is_not_our_ref;
+use crate::error::Error;
 use crate::remote::with_fresh_credentials;
 use crate::store::objects::Header;
 use crate::store::{fetch, layout};
@@ -16,7 +16,7 @@ const MANY: usize = 1000;
 
 impl CommitSource {
     /// Fetches what is not here of these objects, and returns what each of them is.
-    pub(super) fn bring(&mut self, distinct: &[ObjectId]) -> Result<Vec<Header>, source::Error> {
+    pub(super) fn bring(&mut self, distinct: &[ObjectId]) -> Result<Vec<Header>, Error> {
         let mut headers = self.headers(distinct)?;
         // Once for all that is missing, and once more for big files, which are never sent unasked.
         for _ in 0..2 {
@@ -27,8 +27,7 @@ impl CommitSource {
             }
             let absent: Vec<_> = places.iter().map(|place| distinct[*place]).collect();
             self.fetch_files(&absent)?;
-            let found = self.objects().and_then(|objects| objects.info(&absent));
-            let found = found.map_err(|error| self.to_source(error))?;
+            let found = self.ask(|objects| objects.info(&absent))?;
             for (place, header) in places.into_iter().zip(found) {
                 headers[place] = header;
             }
@@ -38,18 +37,18 @@ impl CommitSource {
 
     /// Asks what each object is. If the first ones are all missing, the others are taken to be, too:
     /// a question for what is not there makes git look for new packs each time.
-    fn headers(&mut self, ids: &[ObjectId]) -> Result<Vec<Header>, source::Error> {
+    fn headers(&mut self, ids: &[ObjectId]) -> Result<Vec<Header>, Error> {
         let (probe, rest) = ids.split_at(ids.len().min(PROBE));
-        let mut headers = self.with_repair(|objects| objects.info(probe))?;
+        let mut headers = self.ask(|objects| objects.info(probe))?;
         if !self.has_all && headers.iter().all(|header| *header == Header::Missing) {
             headers.resize(ids.len(), Header::Missing);
         } else {
-            headers.extend(self.with_repair(|objects| objects.info(rest))?);
+            headers.extend(self.ask(|objects| objects.info(rest))?);
         }
         Ok(headers)
     }
 
-    fn fetch_files(&mut self, absent: &[ObjectId]) -> Result<(), source::Error> {
+    fn fetch_files(&mut self, absent: &[ObjectId]) -> Result<(), Error> {
         let nearly_all = !self.has_all
             && absent.len() >= MANY
             && absent.len() as u64 * 2 >= self.seen.files
@@ -57,22 +56,20 @@ impl CommitSource {
         self.objects = None;
         if nearly_all {
             self.has_all = true;
-            return self.run(fetch::whole_again).map_err(to_source);
+            return self.run(fetch::whole_again);
         }
         let fetched = with_fresh_credentials(
             &self.store.access,
             |session| fetch::files(&self.store, session, absent),
-            |source| error::Error::FetchFiles {
+            |source| Error::FetchFiles {
                 remote: self.store.access.remote(),
                 count: absent.len(),
                 source,
             },
         );
         match fetched {
-            Err(error) if matches!(error.fault(), Some(Fault::NotOurRef)) => {
-                self.fetch_everything().map_err(to_source)
-            }
-            result => result.map_err(to_source),
+            Err(error) if is_not_our_ref(&error) => self.fetch_everything(),
+            fetched => fetched,
         }
     }
 }

@@ -1,0 +1,98 @@
+//! How a commit comes into the store, and how the store is mended where it fails us.
+
+use stoker_api::word::Commit;
+use stoker_sync::source;
+
+use super::{CommitSource, to_source};
+use crate::command::Session;
+use crate::diagnosis::Fault;
+use crate::error::Error;
+use crate::remote::with_fresh_credentials;
+use crate::store::first::Way;
+use crate::store::{self, Store, anew, fetch, layout};
+
+impl CommitSource {
+    /// Fetches the commit, if need be into a store made anew.
+    pub(super) fn fetch_commit(&mut self) -> Result<(), Error> {
+        let way = std::mem::replace(&mut self.way, Way::Trees);
+        self.has_all = way != Way::Trees;
+        match self.fetch_by(way) {
+            Err(error) if self.is_to_blame(&error) => self.rebuild(),
+            Err(error) if is_not_our_ref(&error) => self.fetch_everything(),
+            fetched => fetched,
+        }
+    }
+
+    fn fetch_by(&mut self, way: Way) -> Result<(), Error> {
+        self.objects = None;
+        let repository = self.store.repository();
+        match way {
+            Way::Trees => self.run(|store, session, commit| {
+                fetch::trees(store, session, (&repository, commit))
+            })?,
+            Way::Whole => self.run(fetch::whole)?,
+            Way::Done => {}
+        }
+        if self.is_here()? {
+            return Ok(());
+        }
+        Err(self.store.failed(store::Error::Missing { id: self.id() }))
+    }
+
+    /// Tries, and if the store may be to blame, tries once more with one made anew.
+    pub(super) fn with_repair<T>(
+        &mut self,
+        attempt: impl Fn(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, source::Error> {
+        let answer = match attempt(self) {
+            Err(error) if self.is_to_blame(&error) => self.rebuild().and_then(|()| attempt(self)),
+            answer => answer,
+        };
+        answer.map_err(to_source)
+    }
+
+    fn is_to_blame(&self, error: &Error) -> bool {
+        !self.is_cleared && anew::is_suspect(error)
+    }
+
+    /// Makes the store anew; once is enough.
+    fn rebuild(&mut self) -> Result<(), Error> {
+        self.is_cleared = true;
+        self.has_all = false;
+        self.objects = None;
+        let fetched = anew::replace(&self.store, layout::REPOSITORY, |next| {
+            self.run(|store, session, commit| fetch::trees(store, session, (next, commit)))
+        });
+        match fetched {
+            Err(error) if is_not_our_ref(&error) => self.fetch_everything(),
+            fetched => fetched,
+        }
+    }
+
+    /// For servers that give out nothing by id: everything, and then the commit must be in it.
+    pub(super) fn fetch_everything(&mut self) -> Result<(), Error> {
+        self.is_cleared = true;
+        self.objects = None;
+        self.store.rebuild()?;
+        self.run(|store, session, _| fetch::everything(store, session))?;
+        if self.is_here()? {
+            return Ok(());
+        }
+        Err(self.store.not_fetched(&self.commit, Fault::NotOurRef))
+    }
+
+    pub(super) fn run(
+        &self,
+        fetch: impl Fn(&Store, &Session, &Commit) -> Result<(), Fault>,
+    ) -> Result<(), Error> {
+        with_fresh_credentials(
+            &self.store.access,
+            |session| fetch(&self.store, session, &self.commit),
+            |fault| self.store.not_fetched(&self.commit, fault),
+        )
+    }
+}
+
+pub(super) fn is_not_our_ref(error: &Error) -> bool {
+    matches!(error.fault(), Some(Fault::NotOurRef))
+}
