@@ -2,16 +2,17 @@
 //!
 //! # Flow
 //!
-//! [`Store::open`] takes the lock and repairs what a crash left. [`Store::commit`] fetches a commit,
-//! its trees but not its files (unless all of them are wanted), and returns a [`CommitSource`], which
-//! serves trees and fetches files as the planner asks for them. There is no work tree.
+//! [`Store::open`] takes the lock and repairs what a crash left. [`Store::commit`] fetches a
+//! commit, its trees but not its files (unless all of them are wanted), and returns a
+//! [`CommitSource`], which serves trees and fetches files as the planner asks for them. There is no
+//! work tree.
 //!
 //! # Promises
 //!
 //! What is wrong with a store never needs a human: stale locks and torn files are removed, and a
-//! store that does not fit its URL, or with which git fails where it succeeds without, is made anew.
-//! What a server does wrong costs nothing that a store holds. One process uses a store at a time.
-//! Nothing is ever fetched that was not asked for.
+//! store that does not fit its URL, or that fails git where a new one does not, is made anew. What
+//! comes out of it has the id that was asked for. What is not ours in its directory stays as it is.
+//! One process uses a store at a time. Nothing is ever fetched that was not asked for.
 
 mod anew;
 mod fetch;
@@ -93,6 +94,18 @@ pub enum Error {
     /// An object is not there although it was fetched.
     #[error("object {id} is missing")]
     Missing {
+        /// The object.
+        id: ObjectId,
+    },
+    /// An object's bytes are not its own.
+    #[error("object {id} is damaged")]
+    Damaged {
+        /// The object.
+        id: ObjectId,
+    },
+    /// An object turned out to be damaged when a part of it had been handed out.
+    #[error("object {id} is damaged")]
+    Torn {
         /// The object.
         id: ObjectId,
     },
@@ -184,7 +197,7 @@ impl Error {
             Self::NotOurs { path } => {
                 format!("use another --store, or: ls -ld {}", path.display())
             }
-            Self::Read { .. } | Self::Missing { .. } => {
+            Self::Read { .. } | Self::Missing { .. } | Self::Damaged { .. } | Self::Torn { .. } => {
                 "run it again: the store is made anew; or use another --store".to_owned()
             }
             Self::NotACommit { commit } => format!("see what it is: git cat-file -t {commit}"),

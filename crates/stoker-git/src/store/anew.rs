@@ -1,8 +1,8 @@
 //! Repositories made anew: filled aside, and put in their place when they are whole.
 //!
 //! Git has many words for a damaged store, and not all of them tell it from what a server did. So
-//! whatever may be the store's fault is tried once more without it. If that fails, too, the store was
-//! not to blame, and stays as it is.
+//! whatever may be the store's fault is tried once more without it. If that fails, too, the store
+//! was not to blame, and stays as it is.
 
 use std::path::Path;
 
@@ -12,15 +12,26 @@ use crate::error;
 
 /// Whether the store may be to blame for a failure.
 pub(super) fn is_suspect(error: &error::Error) -> bool {
-    match (error, error.fault()) {
-        (error::Error::Store { source, .. }, _) => {
-            matches!(source, Error::Missing { .. } | Error::Read { source: Fault::Store })
-        }
+    let error::Error::Store { source, .. } = error else {
         // What we claim to have is not sent: git then says that the server left something out.
-        (_, Some(fault)) => {
-            matches!(fault, Fault::Store | Fault::Damaged | Fault::NotOurRef | Fault::Other { .. })
-        }
-        (_, None) => false,
+        return matches!(
+            error.fault(),
+            Some(Fault::Store | Fault::Damaged | Fault::NotOurRef | Fault::Other { .. })
+        );
+    };
+    match source {
+        Error::Read { source } => *source == Fault::Store,
+        // A damaged object may claim any size.
+        Error::Missing { .. }
+        | Error::Damaged { .. }
+        | Error::Torn { .. }
+        | Error::TreeTooLarge { .. } => true,
+        Error::Disk { .. }
+        | Error::Locked { .. }
+        | Error::NotOurs { .. }
+        | Error::Foreign { .. }
+        | Error::NotACommit { .. }
+        | Error::Cancelled => false,
     }
 }
 

@@ -75,13 +75,18 @@ fn is_of_wrong_kind(error: &io::Error) -> bool {
     matches!(error.kind(), AlreadyExists | IsADirectory | NotADirectory)
 }
 
+/// Sees to it that the store is made anew when it is opened next.
+pub(super) fn condemn(directory: &Path) -> Result<(), Error> {
+    let path = directory.join(URL);
+    clear(&path).map_err(disk("remove", &path))
+}
+
 /// Removes everything but the lock.
 pub(super) fn wipe(directory: &Path) -> Result<(), Error> {
     // First what makes the rest valid, so that a crash in between leaves nothing that looks whole.
-    for name in [URL, KNOWN] {
-        let path = directory.join(name);
-        clear(&path).map_err(disk("remove", &path))?;
-    }
+    condemn(directory)?;
+    let known = directory.join(KNOWN);
+    clear(&known).map_err(disk("remove", &known))?;
     for name in [REPOSITORY, HISTORY, NEXT] {
         remove(&directory.join(name))?;
     }

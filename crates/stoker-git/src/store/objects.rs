@@ -2,6 +2,10 @@
 //!
 //! Questions are sent one batch ahead, so that git never waits for us, and never more than fit into
 //! the pipe to it: we would wait for git to read them, and git for us to read its answers.
+//!
+//! What is handed out has the id that was asked for, whatever has become of the disk.
+
+mod content;
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::ops::ControlFlow;
@@ -18,12 +22,15 @@ use crate::cancel::Cancel;
 use crate::command::{in_repository, local};
 use crate::diagnosis::{Fault, of_process};
 use crate::process::{self, guard};
+use content::{Content, id_of};
 
 /// The longest question, and what follows the last one of a batch.
 const QUESTION: usize = "contents \n".len() + 40;
 const FLUSH: &[u8] = b"flush\n";
 const BUFFER: usize = 256 * 1024;
 const PIPE: usize = 1024 * 1024;
+/// An object up to this size is checked before it is handed out: nearly every file.
+const SMALL: usize = 1024 * 1024;
 
 /// A running `git cat-file`.
 #[derive(Debug)]
@@ -33,6 +40,8 @@ pub(super) struct Objects {
     answers: BufReader<ChildStdout>,
     /// The header that is being read.
     line: Vec<u8>,
+    /// The small object that is being read, with its end of line.
+    small: Box<[u8]>,
     cancel: Cancel,
 }
 
@@ -49,6 +58,14 @@ pub(super) enum ObjectKind {
     Tree,
     Blob,
     Tag,
+}
+
+/// What git is about to send, and which answer it is.
+struct Object {
+    index: usize,
+    id: ObjectId,
+    kind: ObjectKind,
+    size: u64,
 }
 
 /// Receives one object: its place in the question, what it is, and its bytes.
@@ -72,7 +89,8 @@ impl Objects {
         // A read can't be interrupted, but it ends when git does.
         thread::spawn(move || watched.end_when(&|| flag.is_cancelled()));
         let answers = BufReader::with_capacity(BUFFER, answers);
-        Ok(Self { child, questions, answers, line: Vec::new(), cancel: cancel.clone() })
+        let (line, small) = (Vec::new(), vec![0; SMALL + 1].into());
+        Ok(Self { child, questions, answers, line, small, cancel: cancel.clone() })
     }
 
     /// Returns what each object is, without its bytes.
@@ -104,7 +122,7 @@ impl Objects {
                 return Err(Error::TreeTooLarge { id, limit });
             }
             bytes.clear();
-            content.read_to_end(&mut bytes).map_err(|_| Error::Read { source: Fault::Store })?;
+            content.read_to_end(&mut bytes).map_err(|_| Error::Torn { id })?;
             results.push(read(kind, &bytes));
             Ok(ControlFlow::Continue(()))
         });
@@ -140,25 +158,47 @@ impl Objects {
             if let Some(batch) = next {
                 self.send(verb, batch)?;
             }
-            let length = match &header {
-                Header::Found { size, .. } if verb == "contents" => *size,
-                Header::Found { .. } | Header::Missing => 0,
+            let flow = match header {
+                Header::Found { kind, size } if verb == "contents" => {
+                    let object = Object { index, id: *id, kind, size };
+                    self.hand_out(&object, receive)?
+                }
+                header => receive(index, header, &mut io::empty())?,
             };
-            let has_content = verb == "contents" && header != Header::Missing;
-            let mut bytes = self.answers.by_ref().take(length);
-            let flow = receive(index, header, &mut bytes)?;
             if flow.is_break() {
                 return Ok(flow);
             }
-            let rest = io::copy(&mut bytes, &mut io::sink());
-            self.check(rest)?;
-            if has_content {
-                let mut newline = [0];
-                let read = self.answers.read_exact(&mut newline);
-                self.check(read)?;
-            }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Hands out the bytes after a header, and reads the end of line that follows them.
+    fn hand_out(
+        &mut self,
+        &Object { index, id, kind, size }: &Object,
+        receive: &mut Receiver<'_>,
+    ) -> Result<ControlFlow<()>, Error> {
+        let header = Header::Found { kind, size };
+        if let Some(length) = usize::try_from(size).ok().filter(|length| *length <= SMALL) {
+            let read = self.answers.read_exact(&mut self.small[..=length]);
+            self.check(read)?;
+            let mut bytes = &self.small[..length];
+            if id_of(kind, bytes) != id {
+                return Err(Error::Damaged { id });
+            }
+            return receive(index, header, &mut bytes);
+        }
+        let mut content = Content::new(&mut self.answers, (kind, size), id);
+        let received = receive(index, header, &mut content);
+        let goes_on = matches!(received, Ok(ControlFlow::Continue(())));
+        if content.has_failed() || goes_on && !content.skip() {
+            return Err(self.unless_cancelled(Error::Torn { id }));
+        }
+        if goes_on {
+            let read = self.answers.read_exact(&mut [0]);
+            self.check(read)?;
+        }
+        received
     }
 
     /// How many questions fit into the pipe: 64 KiB for most, one page for who has many pipes.
@@ -190,7 +230,7 @@ impl Objects {
         let mut words = text.split_ascii_whitespace();
         let header = match (words.next(), words.next()) {
             (Some("missing"), None) => Some(Header::Missing),
-            (Some(kind), Some(size)) => kind_of(kind)
+            (Some(kind), Some(size)) => ObjectKind::parse(kind)
                 .zip(size.parse().ok())
                 .map(|(kind, size)| Header::Found { kind, size }),
             _ => None,
@@ -202,24 +242,30 @@ impl Objects {
         done.map_err(|_| self.silence())
     }
 
-    /// A broken pipe, or no answer, means that git died: cancelled by us, or of a store that it could
-    /// not read.
+    /// A broken pipe, or no answer, means that git died of a store that it could not read.
     fn silence(&self) -> Error {
-        if self.cancel.is_cancelled() {
-            Error::Cancelled
-        } else {
-            Error::Read { source: Fault::Store }
-        }
+        self.unless_cancelled(Error::Read { source: Fault::Store })
+    }
+
+    fn unless_cancelled(&self, error: Error) -> Error {
+        if self.cancel.is_cancelled() { Error::Cancelled } else { error }
     }
 }
 
-fn kind_of(word: &str) -> Option<ObjectKind> {
-    match word {
-        "commit" => Some(ObjectKind::Commit),
-        "tree" => Some(ObjectKind::Tree),
-        "blob" => Some(ObjectKind::Blob),
-        "tag" => Some(ObjectKind::Tag),
-        _ => None,
+impl ObjectKind {
+    const ALL: [Self; 4] = [Self::Commit, Self::Tree, Self::Blob, Self::Tag];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Commit => "commit",
+            Self::Tree => "tree",
+            Self::Blob => "blob",
+            Self::Tag => "tag",
+        }
+    }
+
+    fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
     }
 }
 

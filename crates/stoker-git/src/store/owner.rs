@@ -69,8 +69,8 @@ fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// Whether a repository is one of ours: by its `HEAD`, or, where that was not written yet or did not
-/// reach the disk before the power failed, by where its refs are.
+/// Whether a repository is one of ours: by its `HEAD`, or, where that was not written yet or did
+/// not reach the disk before the power failed, by where its refs are.
 fn is_made(repository: &Path) -> bool {
     let head = fs::read(repository.join("HEAD")).unwrap_or_default();
     let refs = repository.join("refs/stoker");

@@ -1,5 +1,6 @@
 //! A commit as the file engine sees it: trees level by level, files fetched when they are wanted.
 
+mod contents;
 mod repair;
 mod wanted;
 
@@ -31,8 +32,8 @@ pub struct CommitSource {
     way: Way,
     /// Whether all files were fetched that are not big.
     has_all: bool,
-    /// Whether the store is not to blame for what goes wrong: nothing in it is older than this run, or
-    /// without it things went wrong, too.
+    /// Whether the store is not to blame for what goes wrong: nothing in it is older than this run,
+    /// or it was made anew already.
     is_cleared: bool,
 }
 
@@ -140,18 +141,9 @@ impl Source for CommitSource {
         if blobs.is_empty() {
             return Ok(Vec::new());
         }
-        let mut once = HashSet::with_capacity(blobs.len());
-        let distinct: Vec<_> = blobs.iter().copied().filter(|id| once.insert(*id)).collect();
-        let headers = self.with_repair(|source| source.bring(&distinct))?;
-        let mut sizes = HashMap::with_capacity(distinct.len());
-        for (id, header) in distinct.iter().zip(headers) {
-            match header {
-                Header::Found { kind: ObjectKind::Blob, size } => sizes.insert(*id, size),
-                Header::Found { .. } | Header::Missing => {
-                    return Err(source::Error::Missing { id: *id });
-                }
-            };
-        }
+        let distinct = distinct(blobs);
+        let sizes = self.with_repair(|source| source.bring(&distinct))?;
+        let sizes: HashMap<_, _> = distinct.into_iter().zip(sizes).collect();
         Ok(blobs.iter().map(|id| sizes[id]).collect())
     }
 
@@ -159,17 +151,13 @@ impl Source for CommitSource {
         if blobs.is_empty() {
             return Ok(());
         }
-        let read = self.ask(|objects| {
-            objects.contents(blobs, &mut |index, header, content| match header {
-                Header::Found { kind: ObjectKind::Blob, size } => Ok(sink(index, size, content)),
-                Header::Found { .. } | Header::Missing => Err(Error::Missing { id: blobs[index] }),
-            })
-        });
-        if read.map_err(to_source)?.is_break() {
-            self.objects = None;
-        }
-        Ok(())
+        self.stream(blobs, sink).map_err(to_source)
     }
+}
+
+fn distinct(blobs: &[ObjectId]) -> Vec<ObjectId> {
+    let mut once = HashSet::with_capacity(blobs.len());
+    blobs.iter().copied().filter(|id| once.insert(*id)).collect()
 }
 
 fn to_source(error: error::Error) -> source::Error {

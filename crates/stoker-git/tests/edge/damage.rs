@@ -36,9 +36,12 @@ const DAMAGES: &[(&str, Damage)] = &[
     ("truncated pack", |store| {
         each_pack(&store.join("repo.git"), ".pack", |file| truncate(file, 40));
     }),
+    ("a commit that passes for a file", |store| {
+        each_pack(&store.join("repo.git"), ".pack", |file| flip(file, 12, 0x20));
+    }),
     ("zeroed index", |store| each_pack(&store.join("repo.git"), ".idx", zero)),
     ("zeroed url", |store| zero(&store.join("url"))),
-    ("one bit of the url", |store| flip(&store.join("url"), 0)),
+    ("one bit of the url", |store| flip(&store.join("url"), 0, 0x40)),
     ("a directory for the url", |store| replace(store, "url")),
     ("no url, but what was known", |store| {
         write(store, "known-commits", "1234 abc");
@@ -109,13 +112,14 @@ fn name(file: &Path) -> &str {
     file.file_name().unwrap().to_str().unwrap()
 }
 
-fn flip(file: &Path, place: usize) {
+pub(crate) fn flip(file: &Path, place: usize, bits: u8) {
     let mut bytes = fs::read(file).unwrap();
-    bytes[place] ^= 0x40;
+    let length = bytes.len();
+    bytes[place % length] ^= bits;
     fs::write(file, bytes).unwrap();
 }
 
-fn each_pack(git: &Path, end: &str, change: fn(&Path)) {
+pub(crate) fn each_pack(git: &Path, end: &str, change: impl Fn(&Path)) {
     for entry in fs::read_dir(git.join("objects/pack")).unwrap() {
         let path = entry.unwrap().path();
         if path.display().to_string().ends_with(end) {

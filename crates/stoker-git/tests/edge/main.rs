@@ -4,6 +4,7 @@
 
 mod bad;
 mod canary;
+mod corrupt;
 mod damage;
 mod deadline;
 mod foreign;

@@ -51,12 +51,12 @@ impl CommitSource {
         answer.map_err(to_source)
     }
 
-    fn is_to_blame(&self, error: &Error) -> bool {
+    pub(super) fn is_to_blame(&self, error: &Error) -> bool {
         !self.is_cleared && anew::is_suspect(error)
     }
 
     /// Makes the store anew; once is enough.
-    fn rebuild(&mut self) -> Result<(), Error> {
+    pub(super) fn rebuild(&mut self) -> Result<(), Error> {
         self.is_cleared = true;
         self.has_all = false;
         self.objects = None;

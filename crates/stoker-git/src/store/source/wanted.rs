@@ -6,8 +6,8 @@ use super::CommitSource;
 use super::repair::is_not_our_ref;
 use crate::error::Error;
 use crate::remote::with_fresh_credentials;
-use crate::store::objects::Header;
-use crate::store::{fetch, layout};
+use crate::store::objects::{Header, ObjectKind};
+use crate::store::{self, fetch, layout};
 
 /// If the first so many files are all absent, so are the others.
 const PROBE: usize = 32;
@@ -15,8 +15,8 @@ const PROBE: usize = 32;
 const MANY: usize = 1000;
 
 impl CommitSource {
-    /// Fetches what is not here of these objects, and returns what each of them is.
-    pub(super) fn bring(&mut self, distinct: &[ObjectId]) -> Result<Vec<Header>, Error> {
+    /// Fetches what is not here of these files, and returns how big each of them is.
+    pub(super) fn bring(&mut self, distinct: &[ObjectId]) -> Result<Vec<u64>, Error> {
         let mut headers = self.headers(distinct)?;
         // Once for all that is missing, and once more for big files, which are never sent unasked.
         for _ in 0..2 {
@@ -32,7 +32,13 @@ impl CommitSource {
                 headers[place] = header;
             }
         }
-        Ok(headers)
+        let size = |(header, id): (Header, &ObjectId)| match header {
+            Header::Found { kind: ObjectKind::Blob, size } => Ok(size),
+            Header::Found { .. } | Header::Missing => {
+                Err(self.store.failed(store::Error::Missing { id: *id }))
+            }
+        };
+        headers.into_iter().zip(distinct).map(size).collect()
     }
 
     /// Asks what each object is. If the first ones are all missing, the others are taken to be, too:

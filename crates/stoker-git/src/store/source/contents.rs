@@ -1,0 +1,59 @@
+//! The contents of files, and what to do when the store fails us in the middle of them.
+
+use std::ops::ControlFlow;
+
+use stoker_sync::source::{ObjectId, Sink};
+
+use super::{CommitSource, distinct};
+use crate::error::Error;
+use crate::store::objects::{Header, ObjectKind};
+use crate::store::{self, layout};
+
+impl CommitSource {
+    /// Hands the files to the sink. What it has not seen when the store fails is fetched anew.
+    pub(super) fn stream(&mut self, blobs: &[ObjectId], sink: &mut Sink<'_>) -> Result<(), Error> {
+        let mut seen = 0;
+        let streamed = match self.stream_rest(blobs, &mut seen, sink) {
+            Err(error) if self.is_to_blame(&error) && !is_torn(&error) => {
+                self.rebuild()?;
+                self.bring(&distinct(&blobs[seen..]))?;
+                self.stream_rest(blobs, &mut seen, sink)
+            }
+            streamed => streamed,
+        };
+        if streamed.as_ref().is_err_and(is_torn) {
+            // The sink has a part of that file, so only the next run can do better. If not even
+            // that can be arranged, the error is told all the same.
+            drop(layout::condemn(&self.store.directory));
+        }
+        streamed
+    }
+
+    fn stream_rest(
+        &mut self,
+        blobs: &[ObjectId],
+        seen: &mut usize,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let first = *seen;
+        let flow = self.ask(|objects| {
+            objects.contents(&blobs[first..], &mut |index, header, content| match header {
+                Header::Found { kind: ObjectKind::Blob, size } => {
+                    *seen = first + index + 1;
+                    Ok(sink(first + index, size, content))
+                }
+                Header::Found { .. } | Header::Missing => {
+                    Err(store::Error::Missing { id: blobs[first + index] })
+                }
+            })
+        })?;
+        if flow == ControlFlow::Break(()) {
+            self.objects = None;
+        }
+        Ok(())
+    }
+}
+
+fn is_torn(error: &Error) -> bool {
+    matches!(error, Error::Store { source: store::Error::Torn { .. }, .. })
+}
