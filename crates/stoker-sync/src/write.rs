@@ -129,9 +129,11 @@ impl Writing<'_> {
                 }
             }
         });
-        match failure {
-            Some(error) => Err(error),
-            None => read.map_err(Error::reading),
+        match (failure, read) {
+            // The source knows best why its bytes broke off.
+            (None | Some(Error::Stream { .. }), Err(source)) => Err(Error::reading(source)),
+            (Some(error), _) => Err(error),
+            (None, Ok(())) => Ok(()),
         }
     }
 

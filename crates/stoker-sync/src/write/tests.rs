@@ -101,10 +101,13 @@ fn a_directory_that_appears_meanwhile_is_joined() {
     }
 }
 
-/// A source that is cancelled after some files.
-struct Interrupted<'a>(Commit, &'a Cancel, usize);
+/// A commit whose files are read in a way of its own.
+struct Reading<R>(Commit, R);
 
-impl Source for Interrupted<'_> {
+impl<R> Source for Reading<R>
+where
+    R: FnMut(&mut Commit, &[ObjectId], &mut Sink<'_>) -> Result<(), crate::source::Error>,
+{
     fn root(&mut self) -> Result<ObjectId, crate::source::Error> {
         self.0.root()
     }
@@ -122,13 +125,7 @@ impl Source for Interrupted<'_> {
         blobs: &[ObjectId],
         sink: &mut Sink<'_>,
     ) -> Result<(), crate::source::Error> {
-        let Self(commit, cancel, after) = self;
-        commit.read(blobs, &mut |index, size, content| {
-            if index == *after {
-                cancel.cancel();
-            }
-            sink(index, size, content)
-        })
+        (self.1)(&mut self.0, blobs, sink)
     }
 }
 
@@ -139,13 +136,45 @@ fn a_run_that_is_cancelled_while_it_writes_is_undone() {
     let commit = Commit::of([("p/a", "1"), ("p/b", "2"), ("p/c", "3")]);
     for after in 0..3 {
         let cancel = Cancel::default();
-        let mut source = Interrupted(commit.clone(), &cancel, after);
+        let mut source =
+            Reading(commit.clone(), |commit: &mut Commit, blobs: &[_], sink: &mut Sink<'_>| {
+                commit.read(blobs, &mut |index, size, content| {
+                    if index == after {
+                        cancel.cancel();
+                    }
+                    sink(index, size, content)
+                })
+            });
         let mut engine = scratch.engine();
         let plan = engine.plan(&mut source, &request(&commit, ["p:projects"]), &cancel).unwrap();
         let error = engine.write(plan, &mut source, &cancel).err().unwrap();
         assert!(matches!(error, super::Error::Cancelled(_)), "{error:?}");
         assert!(scratch.snapshot("data").is_empty());
     }
+}
+
+#[test]
+fn a_source_says_itself_why_its_bytes_broke_off() {
+    struct Torn;
+    impl std::io::Read for Torn {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::UnexpectedEof.into())
+        }
+    }
+    let scratch = Scratch::new();
+    let commit = Commit::of([("p/a", "1")]);
+    let cancel = Cancel::default();
+    let mut source = Reading(commit.clone(), |_: &mut Commit, blobs: &[_], sink: &mut Sink<'_>| {
+        assert!(sink(0, 1, &mut Torn).is_break());
+        Err(crate::source::Error::Missing { id: blobs[0] })
+    });
+    let mut engine = scratch.engine();
+    let wanted = request(&commit, ["p:projects"]);
+    let plan = engine.plan(&mut commit.clone(), &wanted, &cancel).unwrap();
+    let error = engine.write(plan, &mut source, &cancel).err().unwrap();
+    let is_told =
+        matches!(error, super::Error::Read { source: crate::source::Error::Missing { .. } });
+    assert!(is_told, "{error:?}");
 }
 
 // R81
