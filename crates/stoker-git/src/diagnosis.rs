@@ -5,6 +5,7 @@
 //! anything, a credential that it was sent included.
 
 mod phrase;
+mod redirect;
 
 use std::time::Duration;
 
@@ -155,7 +156,7 @@ struct Owner(Option<u32>);
 /// Judges how a command ended: its output, or why there is none that can be used.
 pub(crate) fn judge(access: &Access, ran: Result<Output, process::Error>) -> Result<Output, Fault> {
     let output = ran.map_err(of_process)?;
-    if let Some(to) = redirected(&output.stderr).filter(|to| !same_host(access, to)) {
+    if let Some(to) = redirect::elsewhere(&output.stderr, access) {
         return Err(Fault::Redirected { to: SafeUrl::redact(to) });
     }
     if output.status.success() {
@@ -229,21 +230,6 @@ fn is_web(transport: Transport) -> bool {
 fn http_status(stderr: &str) -> Option<u16> {
     let (_, after) = stderr.split_once("returned error: ")?;
     after.get(..3)?.parse().ok()
-}
-
-/// `warning: redirecting to https://other/`
-fn redirected(stderr: &str) -> Option<&str> {
-    let (_, after) = stderr.split_once("warning: redirecting to ")?;
-    after.lines().next()
-}
-
-fn same_host(access: &Access, target: &str) -> bool {
-    let host = |url: &str| {
-        let address = url.split_once("://").map_or("", |(_, rest)| rest);
-        let address = address.split('/').next().unwrap_or_default().to_ascii_lowercase();
-        address.rsplit_once('@').map(|(_, host)| host.to_owned()).unwrap_or(address)
-    };
-    host(access.url.as_str()) == host(target)
 }
 
 fn dubious(stderr: &str) -> Fault {

@@ -74,7 +74,7 @@ pub enum Error {
         holder: String,
     },
     /// The directory belongs to someone else, who could replace what is in it.
-    #[error("{path:?} belongs to another user, or others may write to it")]
+    #[error("{path:?} is a link, belongs to another user, or others may write to it")]
     NotOurs {
         /// The directory.
         path: PathBuf,

@@ -1,5 +1,3 @@
-use stoker_api::word::RepoUrl;
-
 use super::*;
 
 fn fault(stderr: &str) -> Fault {
@@ -110,14 +108,6 @@ fn what_a_server_says_is_never_shown() {
     }
     assert_eq!(fault(said[0]), Fault::Other { detail: "something new".into() });
     assert_eq!(fault("fatal: a\u{1b}[31mb").to_string(), "git failed: a[31mb");
-}
-
-#[test]
-fn a_redirect_is_the_same_host_only_with_its_port() {
-    let access = Access::public(RepoUrl::parse("https://Git.example:8443/r.git").unwrap(), "h");
-    assert!(same_host(&access, "https://git.example:8443/other.git/"));
-    assert!(!same_host(&access, "https://git.example/r.git/"));
-    assert!(!same_host(&access, "https://evil.example:8443/git.example:8443/"));
 }
 
 #[test]

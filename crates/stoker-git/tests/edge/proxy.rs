@@ -14,8 +14,8 @@ use stoker_testkit::git::{Oid, Repo, Tree};
 
 use crate::world::{Place, files, public};
 
-/// A proxy for `CONNECT` and for whole URLs. Every name leads to the one server behind it, so that a
-/// name that nobody can resolve proves that it was asked.
+/// A proxy for `CONNECT` and for whole URLs. Every name leads to the one server behind it, so that
+/// a name that nobody can resolve proves that it was asked.
 struct Proxy {
     address: SocketAddr,
     /// The first line of every connection.
