@@ -3,9 +3,9 @@
 //! # Promises
 //!
 //! No credential is ever in an argument, an environment variable, a config file, a URL, a file of
-//! ours or a message. Git asks our own program ([`crate::helper`]) for a password, and that reads the
-//! file; keys for ssh lie in memory for the time of one operation. Every operation reads the files
-//! anew, so that a rotated credential counts at once.
+//! ours or a message. Git asks our own program ([`crate::helper`]) for a password, and that reads
+//! the file; keys for ssh lie in memory for the time of one operation. Every operation reads the
+//! files anew, so that a rotated credential counts at once.
 
 pub mod askpass;
 pub mod github_app;

@@ -2,9 +2,9 @@
 //!
 //! # Promises
 //!
-//! No configuration of the system or the user, no hooks, no prompts, no helpers, no lazy fetches, no
-//! transport but the URL's own, no shell between us and git. Every value that comes from outside is
-//! of a checked type, and stands where git can't take it for an option.
+//! No configuration of the system or the user, no hooks, no prompts, no helpers, no lazy fetches,
+//! no transport but the URL's own, no shell between us and git. Every value that comes from outside
+//! is of a checked type, and stands where git can't take it for an option.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -22,8 +22,8 @@ use crate::memfile::MemFile;
 /// What keeps git's processes small, whatever the repository holds, and what makes it strict.
 const SETTINGS: &[&str] = &[
     "core.bigFileThreshold=1m",
-    // What is mapped of a pack is the system's to take back. With less, git maps and unmaps a window
-    // for nearly every object that is asked for out of order, which takes ten times as long.
+    // What is mapped of a pack is the system's to take back. With less, git maps and unmaps a
+    // window for nearly every object that is asked for out of order, which takes ten times as long.
     "core.packedGitWindowSize=1m",
     "core.packedGitLimit=256m",
     "core.deltaBaseCacheLimit=4m",

@@ -23,7 +23,8 @@ pub(crate) const FAMILY: &str = "STOKER_GIT_FAMILY";
 /// The process group that is to end with whoever the standard input stands for.
 const WATCHED: &str = "STOKER_GIT_WATCHED";
 
-/// Serves git, if it was git that ran this program, or becomes git, if we did; `None` if the program should go on as usual.
+/// Serves git, if it was git that ran this program, or becomes git, if we did; `None` if the
+/// program should go on as usual.
 pub fn serve() -> Option<ExitCode> {
     let environment = |name: &str| std::env::var_os(name);
     let arguments = || std::env::args_os().skip(1);
@@ -52,7 +53,8 @@ fn answer(environment: &dyn Fn(&str) -> Option<OsString>, prompt: &str) -> ExitC
 
 /// Git should not outlive us, even if we are killed: nobody would be left to end it in time.
 ///
-/// It has to be asked for in the process that is to die, so it is asked for here, before git begins.
+/// It has to be asked for in the process that is to die, so it is asked for here, before git
+/// begins.
 fn become_git(parent: &OsStr, arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let bound = set_parent_process_death_signal(Some(Signal::KILL));
     let parent = parent.to_str().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
@@ -69,9 +71,9 @@ fn become_git(parent: &OsStr, arguments: impl Iterator<Item = OsString>) -> Exit
 
 /// Leaves a process behind that ends git's group when `parent` dies.
 ///
-/// The kernel ends git itself, but not what git has started: `git-remote-https` and ssh do not look at
-/// their closed pipes while they wait for a server, and would go on with the transfer. The end of a
-/// good operation ends the group, and the watch with it.
+/// The kernel ends git itself, but not what git has started: `git-remote-https` and ssh do not look
+/// at their closed pipes while they wait for a server, and would go on with the transfer. The end
+/// of a good operation ends the group, and the watch with it.
 fn set_watch(parent: Pid) -> io::Result<()> {
     let parent = pidfd_open(parent, PidfdFlags::empty())?;
     // Not by name: an upgrade may have put another program there.

@@ -8,8 +8,8 @@
 //!
 //! # Promises
 //!
-//! Before the journal counts, everything can be undone; afterwards everything is finished, now or at
-//! the next start. What a step finds already done is done. A path that can't be changed (A6) is
+//! Before the journal counts, everything can be undone; afterwards everything is finished, now or
+//! at the next start. What a step finds already done is done. A path that can't be changed (A6) is
 //! named, its whole directory is tried again by the next run, and the rest is applied.
 
 mod amend;

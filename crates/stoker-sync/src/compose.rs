@@ -1,9 +1,9 @@
 //! What the data directory should hold: all mappings laid over each other, later over earlier.
 //!
 //! The destination tree is walked from the top, level by level, each level one question to the
-//! source. A directory is made of layers: the trees that mappings contribute to it. Where the layers
-//! are those of the last sync, everything below is as it was, and nothing below is looked at.
-//! Says what should be; what to do about it is for `plan.rs`.
+//! source. A directory is made of layers: the trees that mappings contribute to it. Where the
+//! layers are those of the last sync, everything below is as it was, and nothing below is looked
+//! at. Says what should be; what to do about it is for `plan.rs`.
 
 mod error;
 mod merge;

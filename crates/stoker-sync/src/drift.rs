@@ -28,7 +28,8 @@ use crate::source::ObjectId;
 pub(crate) struct Findings {
     /// Known files that do not look as they did, or are gone.
     pub(crate) suspects: BTreeSet<RelPath>,
-    /// Entries of owned directories that nobody knows, all the way down; directories are not listed.
+    /// Entries of owned directories that nobody knows, all the way down; directories are not
+    /// listed.
     pub(crate) foreign: BTreeMap<RelPath, Nature>,
 }
 

@@ -100,8 +100,8 @@ impl Engine {
         Self::open_through(options, &mut OpenGate, cancel)
     }
 
-    /// The same for a data directory with a gateway: the gate is asked before what a killed run left
-    /// is finished, and only then.
+    /// The same for a data directory with a gateway: the gate is asked before what a killed run
+    /// left is finished, and only then.
     pub fn open_through(
         options: &Options,
         gate: &mut dyn Gate,
@@ -117,8 +117,8 @@ impl Engine {
         let lock = Lock::take(&state, options.lock_timeout, cancel);
         let mut lock = lock.map_err(|source| OpenError::Lock { source })?;
         if is_left(&root, &state).map_err(disk)? {
-            // Finishing may have to wait for the gateway, and others then wait for us. That it can't
-            // be written, on a full volume say, is no reason not to finish.
+            // Finishing may have to wait for the gateway, and others then wait for us. That it
+            // can't be written, on a full volume say, is no reason not to finish.
             drop(lock.sign(&state));
         }
         let recovered = recover::recover(&root, &state, gate);

@@ -4,7 +4,8 @@
 //!
 //! Steps come in groups, one directory each: a gateway that looks between two groups sees whole
 //! resources. Within one, payload comes before `resource.json`, and `resource.json` goes before its
-//! payload (R26). Every step can be repeated after it was done: that is how a killed run is finished.
+//! payload (R26). Every step can be repeated after it was done: that is how a killed run is
+//! finished.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

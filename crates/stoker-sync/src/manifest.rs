@@ -4,9 +4,10 @@
 //! never changed. One changed file costs one small segment, not a rewrite; a look at one directory
 //! reads a page or two. The disk side (`store.rs`) decides when segments are merged.
 //!
-//! Promise: a manifest that was damaged counts as absent. Then nothing is deleted but what a managed
-//! directory holds, and files are compared by content. Parts are checked when they are read, so the
-//! damage may show late: [`Manifest::is_damaged`] then says that no answer so far may be used.
+//! Promise: a manifest that was damaged counts as absent. Then nothing is deleted but what a
+//! managed directory holds, and files are compared by content. Parts are checked when they are
+//! read, so the damage may show late: [`Manifest::is_damaged`] then says that no answer so far may
+//! be used.
 
 pub(crate) mod codec;
 mod fold;

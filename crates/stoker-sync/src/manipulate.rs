@@ -1,8 +1,9 @@
 //! Changes to a file's bytes on their way from the commit to the disk: bytes to bytes.
 //!
 //! A `Recipe` lists the changes for one file, in order. What a file was made from is kept as a
-//! fingerprint, so that a file whose blob and values are as they were is not made again. Which values
-//! a template uses is read off its text: a new commit does not touch files that do not name it.
+//! fingerprint, so that a file whose blob and values are as they were is not made again. Which
+//! values a template uses is read off its text: a new commit does not touch files that do not name
+//! it.
 
 mod template;
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! What is ours to delete: the destinations of mappings, less everything that is spared.
 //!
 //! A mapped directory owns what is in it, unless its mapping says otherwise; the data root is never
-//! owned. Of nested mappings the innermost decides about foreign files; a file of ours belongs to the
-//! mapping that brought it. Paths that are excluded there, the gateway's identity, our own state and
-//! the destinations of absent sources are spared.
+//! owned. Of nested mappings the innermost decides about foreign files; a file of ours belongs to
+//! the mapping that brought it. Paths that are excluded there, the gateway's identity, our own
+//! state and the destinations of absent sources are spared.
 
 use std::collections::HashMap;
 
@@ -141,8 +141,8 @@ impl<'a> Ownership<'a> {
         ) || self.request.excludes.excludes_all_below(directory)
     }
 
-    /// Returns whether a path is excluded, by the test that decides whether it is written: below the
-    /// destination of the one mapping that it belongs to, and below the data root. What other
+    /// Returns whether a path is excluded, by the test that decides whether it is written: below
+    /// the destination of the one mapping that it belongs to, and below the data root. What other
     /// mappings would say of it does not count, or a file could come and never go.
     fn is_excluded(&self, destination: Option<&[u8]>, path: &[u8]) -> bool {
         let excludes = &self.request.excludes;

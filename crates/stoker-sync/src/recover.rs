@@ -1,8 +1,8 @@
 //! What a run that was killed left behind, finished or undone before anything else (A1, R27).
 //!
 //! A journal counts: its steps are taken again, those already done included. Everything else that
-//! is found was not yet to be seen and goes. What is finished changes live files, so that the gate is
-//! asked before, as for any other change.
+//! is found was not yet to be seen and goes. What is finished changes live files, so that the gate
+//! is asked before, as for any other change.
 
 mod finished;
 

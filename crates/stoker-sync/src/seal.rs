@@ -1,8 +1,9 @@
 //! Looks of directories that tell whether anything has come or gone since.
 //!
-//! A directory gets another time when an entry comes or goes, and a time of change that nobody can set
-//! back. So a look at one that is known to hold what it should, taken when the clock of its volume had
-//! moved on, proves later that it still does: without it, every drift check would list every directory.
+//! A directory gets another time when an entry comes or goes, and a time of change that nobody can
+//! set back. So a look at one that is known to hold what it should, taken when the clock of its
+//! volume had moved on, proves later that it still does: without it, every drift check would list
+//! every directory.
 
 use std::io::ErrorKind;
 use std::thread;
@@ -21,8 +22,8 @@ const PROBE: &[u8] = b"tick";
 const TICK: Duration = Duration::from_millis(1);
 const PATIENCE: usize = 20;
 
-/// Waits until a change to the volume of `dir` would get a later time than `newest`: a change within
-/// the same tick would not show. Returns whether that time has come.
+/// Waits until a change to the volume of `dir` would get a later time than `newest`: a change
+/// within the same tick would not show. Returns whether that time has come.
 pub(crate) fn wait_beyond(newest: u64, dir: &Dir) -> Result<bool, DiskError> {
     for _ in 0..PATIENCE {
         if tick(dir)? > newest {
@@ -61,8 +62,8 @@ pub(crate) struct Renewal<'a> {
 }
 
 impl Renewal<'_> {
-    /// Looks at the directories of these patches whose look is not remembered, and remembers those that
-    /// hold what they should. What can't be looked at is listed by the next drift check.
+    /// Looks at the directories of these patches whose look is not remembered, and remembers those
+    /// that hold what they should. What can't be looked at is listed by the next drift check.
     pub(crate) fn run(&self, patches: &mut [DirPatch]) {
         let Ok(volume) = self.root.look_at_self().map(|look| look.device) else { return };
         let mut looks = Vec::new();

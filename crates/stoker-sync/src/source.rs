@@ -62,8 +62,8 @@ pub type Sink<'a> = dyn FnMut(usize, u64, &mut dyn Read) -> ControlFlow<()> + 'a
 /// The same id always stands for the same content. Answers come in the order of the question. A
 /// question may name the same id twice, and may be empty (no work then, no process, no network).
 pub trait Source {
-    /// Says which directories will be asked for, before any other question. A source that fetches from
-    /// afar may bring everything in one go if that is what they come to.
+    /// Says which directories will be asked for, before any other question. A source that fetches
+    /// from afar may bring everything in one go if that is what they come to.
     fn expect(&mut self, _directories: &[RelPath]) {}
 
     /// Returns the id of the top directory.

@@ -133,7 +133,8 @@ pub(crate) fn forget(state: &Dir) -> Result<(), DiskError> {
     state.sync()
 }
 
-/// Merges segments when they have become many or large, and removes those that do not count any more.
+/// Merges segments when they have become many or large, and removes those that do not count any
+/// more.
 ///
 /// Everything here may fail or be cut short without harm: the segments it replaces are removed
 /// after the one that replaces them is durable.

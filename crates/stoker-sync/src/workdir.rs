@@ -1,8 +1,9 @@
 //! A working directory as a source: what is saved counts, committed or not.
 //!
-//! Ids are git's own, so a directory that was checked out and not touched has the ids of its commit.
-//! Links are entries and never followed; `.git` is skipped wherever it is, and so is what editors put
-//! down beside a file. Files whose look did not change since the last scan are not read again.
+//! Ids are git's own, so a directory that was checked out and not touched has the ids of its
+//! commit. Links are entries and never followed; `.git` is skipped wherever it is, and so is what
+//! editors put down beside a file. Files whose look did not change since the last scan are not read
+//! again.
 
 mod scope;
 
@@ -51,7 +52,8 @@ impl WorkDir {
         Ok(Self { root, scope, known, trees, blobs, scanned: None })
     }
 
-    /// Returns whether a path leads to this very directory, and not to one that has taken its place.
+    /// Returns whether a path leads to this very directory, and not to one that has taken its
+    /// place.
     pub fn is_at(&self, path: &Path) -> bool {
         // As long as ours is open, no other gets its number.
         let place = |dir: &Dir| dir.look_at_self().map(|look| (look.device, look.stat.inode));

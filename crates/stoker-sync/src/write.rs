@@ -1,4 +1,5 @@
-//! New files, written where nobody looks, hashed on the way, and durable before anything is renamed.
+//! New files, written where nobody looks, hashed on the way, and durable before anything is
+//! renamed.
 //!
 //! They wait in the staging directory on the data volume: a file under a number, a directory that
 //! is not live yet as a whole, with its final names inside. The live tree is not touched here;

@@ -1,6 +1,7 @@
 #![expect(clippy::disallowed_methods, reason = "looks at the disk from outside")]
 #![expect(clippy::unwrap_used, reason = "a test")]
-//! Modes do not depend on the umask (A11). Alone in its process, because the umask is the process's.
+//! Modes do not depend on the umask (A11). Alone in its process, because the umask is the
+//! process's.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Answers git when it asks for a user name or a password.
 //!
 //! Git runs our own program with the question as its argument. The environment tells it where the
-//! answer is, never what it is, and for which host it may be given: after a redirect to another host
-//! git asks again, and gets nothing.
+//! answer is, never what it is, and for which host it may be given: after a redirect to another
+//! host git asks again, and gets nothing.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -17,7 +17,8 @@ pub(crate) const USERNAME: &str = "STOKER_ASKPASS_USERNAME";
 /// The only host, with its port if it has one, that may be told.
 pub(crate) const HOST: &str = "STOKER_ASKPASS_HOST";
 
-/// Answers one question of git, as the environment allows; `None` if the answer is nobody's business.
+/// Answers one question of git, as the environment allows; `None` if the answer is nobody's
+/// business.
 ///
 /// `environment` looks up a variable; `prompt` is the program's only argument.
 pub fn answer(environment: &dyn Fn(&str) -> Option<OsString>, prompt: &str) -> Option<Vec<u8>> {

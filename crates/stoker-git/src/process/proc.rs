@@ -9,8 +9,8 @@ const TICK: Duration = Duration::from_millis(10);
 /// Git's tree of helpers is three or four deep; a cycle can't be, but costs nothing to exclude.
 const DEPTH: u8 = 8;
 
-/// Programs that work on what arrived, or on what is about to be sent from this machine. Whoever reads
-/// from the server does not count: a flood of idle talk keeps it busy, too.
+/// Programs that work on what arrived, or on what is about to be sent from this machine. Whoever
+/// reads from the server does not count: a flood of idle talk keeps it busy, too.
 const WORKERS: [&[u8]; 3] = [b"index-pack", b"rev-list", b"pack-objects"];
 
 /// Returns the processor time that descendants of a process spent on real work.
@@ -18,8 +18,8 @@ pub(crate) fn working_time(pid: u32) -> Duration {
     shown_as(pid).map_or(Duration::ZERO, |pid| time_below(pid, DEPTH))
 }
 
-/// Returns the number that `/proc` has for a child of ours: another one than ours, if we are in a pid
-/// namespace without a `/proc` of its own.
+/// Returns the number that `/proc` has for a child of ours: another one than ours, if we are in a
+/// pid namespace without a `/proc` of its own.
 fn shown_as(pid: u32) -> Option<u32> {
     let own = fs::read_link("/proc/self").ok()?;
     if own.as_os_str() == std::process::id().to_string().as_str() {

@@ -113,8 +113,9 @@ pub(super) fn history(store: &Store, session: &Session, repository: &Path) -> Re
     execute(store, command, Vec::new(), (repository, MAX_HISTORY_BYTES))
 }
 
-/// The same where a tag is on a directory: to git what was asked for by name must arrive, and without
-/// trees it does not. What the branches brought is not sent again, so that the trees are few.
+/// The same where a tag is on a directory: to git what was asked for by name must arrive, and
+/// without trees it does not. What the branches brought is not sent again, so that the trees are
+/// few.
 pub(super) fn history_apart(
     store: &Store,
     session: &Session,

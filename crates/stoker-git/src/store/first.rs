@@ -1,8 +1,8 @@
 //! The first fetch of a store: in one go if everything is wanted, else trees first.
 //!
 //! Trees first, and then exactly the files that are wanted, is right for a corner of a large
-//! repository. For one that is wanted as a whole it makes the server walk the commit twice. One small
-//! question tells the two apart: what is in the top directory?
+//! repository. For one that is wanted as a whole it makes the server walk the commit twice. One
+//! small question tells the two apart: what is in the top directory?
 
 use stoker_api::word::Commit;
 use stoker_sync::RelPath;

@@ -1,7 +1,7 @@
 //! The files of a store: how they are made, and how they are repaired after a crash.
 //!
-//! A bare repository is five small things, so we make it ourselves and spare the processes. The file
-//! `url` is written last: without it, or with another URL in it, the rest counts for nothing.
+//! A bare repository is five small things, so we make it ourselves and spare the processes. The
+//! file `url` is written last: without it, or with another URL in it, the rest counts for nothing.
 
 use std::fs;
 use std::io;

@@ -54,7 +54,8 @@ impl CommitSource {
         let mut opened =
             Self { store, commit, objects: None, seen, way, has_all: false, is_cleared };
         if !opened.is_here().unwrap_or(false) {
-            // What a crowded store had was enough but for a few files, so few of them are wanted now.
+            // What a crowded store had was enough but for a few files, so few of them are wanted
+            // now.
             let is_crowded = opened.store.found == Found::Crowded;
             if !is_crowded && layout::object_count(&opened.store.repository()) == 0 {
                 opened.way = Way::choose(&opened.store, &opened.commit, expected)?;

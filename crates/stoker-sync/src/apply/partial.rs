@@ -1,5 +1,5 @@
-//! Claims about runs of which a part could not be done: strangers lose nothing by it, and the next run
-//! does the rest (A6).
+//! Claims about runs of which a part could not be done: strangers lose nothing by it, and the next
+//! run does the rest (A6).
 
 use rustix::io::Errno;
 

@@ -140,7 +140,8 @@ impl<'a, 's> Stepper<'a, 's> {
         let parent = self.make_way(&to.parent())?;
         let name = path::file_name(to);
         match staging.rename_new(staged, parent, name) {
-            // Somebody made the directory meanwhile, or it is on another volume: move what is in it.
+            // Somebody made the directory meanwhile, or it is on another volume: move what is in
+            // it.
             Err(error) if is_occupied(&error) => {
                 let mut merged = Merged::default();
                 let done = merged.merge(&staging.open(staged)?, parent, name);

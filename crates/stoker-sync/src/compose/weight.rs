@@ -1,9 +1,9 @@
 //! How much a level of the tree unfolds to, found out without unfolding it.
 //!
-//! A tree that names one subtree many times over is a few kilobytes to send and has no end when it is
-//! written out. Where a level looks like that, what is below is counted by tree, each looked at once
-//! however often it is named. Excludes and settled directories are not heeded: a tree that is refused
-//! for them alone is not an honest one either.
+//! A tree that names one subtree many times over is a few kilobytes to send and has no end when it
+//! is written out. Where a level looks like that, what is below is counted by tree, each looked at
+//! once however often it is named. Excludes and settled directories are not heeded: a tree that is
+//! refused for them alone is not an honest one either.
 
 use std::collections::HashMap;
 

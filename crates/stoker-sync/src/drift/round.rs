@@ -14,8 +14,8 @@ const WORTH_A_THREAD: u64 = 4_000;
 /// Into how many parts a large directory is divided: few enough to cost nothing, and enough for two
 /// threads to end at about the same time, however unequal their processors are.
 const PARTS: usize = 32;
-/// How long something else is awaited before a look begins beside it: an answer that comes sooner may
-/// say that nobody needs the look.
+/// How long something else is awaited before a look begins beside it: an answer that comes sooner
+/// may say that nobody needs the look.
 const HEAD_START: Duration = Duration::from_millis(25);
 
 /// A look at everything, begun or to begin.
@@ -47,8 +47,8 @@ impl<'a> Round<'a> {
         if self.is_worth_a_thread() { self.share(|| ()) } else { self.take_part() }
     }
 
-    /// Looks at everything, on this thread and on another, when `first` is done; if that takes long,
-    /// the other begins meanwhile.
+    /// Looks at everything, on this thread and on another, when `first` is done; if that takes
+    /// long, the other begins meanwhile.
     pub(crate) fn share(&self, first: impl FnOnce()) -> Result<Findings, Error> {
         thread::scope(|scope| {
             let other = scope.spawn(|| {

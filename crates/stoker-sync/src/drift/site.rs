@@ -5,9 +5,9 @@ use crate::path;
 
 /// Where we look.
 ///
-/// No link is followed on the way to the parent, by the kernel's word. The directory itself was looked
-/// at and is none; if somebody makes it one between two looks, what we see is wrong only until the
-/// next look: nothing is written by what is found here.
+/// No link is followed on the way to the parent, by the kernel's word. The directory itself was
+/// looked at and is none; if somebody makes it one between two looks, what we see is wrong only
+/// until the next look: nothing is written by what is found here.
 pub(super) struct Site<'a> {
     root: &'a Dir,
     /// The directory above the one we are in, open.

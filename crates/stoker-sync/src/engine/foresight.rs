@@ -1,9 +1,10 @@
 //! A look at the live files that is taken before it is known whether there is another commit.
 //!
 //! Most runs wait for a remote only to hear that there is nothing new, and then look whether the
-//! files are still as they were. That needs nothing of the remote's answer, so it is done meanwhile.
-//! Of what is seen so early only one thing is used, and only while nobody has synced since: that all
-//! was as it should be. Anything else is looked at again by the run itself, which has the lock.
+//! files are still as they were. That needs nothing of the remote's answer, so it is done
+//! meanwhile. Of what is seen so early only one thing is used, and only while nobody has synced
+//! since: that all was as it should be. Anything else is looked at again by the run itself, which
+//! has the lock.
 
 use super::View;
 use super::course::Course;

@@ -19,7 +19,8 @@ use crate::source::Source;
 use crate::store;
 use crate::write::{self, Stage, Writing};
 
-/// New files, durable and not yet visible. Dropped without [`apply`](Self::apply), they are removed.
+/// New files, durable and not yet visible. Dropped without [`apply`](Self::apply), they are
+/// removed.
 #[must_use = "nothing is visible before it is applied"]
 pub struct Written<'e> {
     engine: &'e mut Engine,

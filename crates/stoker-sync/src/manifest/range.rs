@@ -28,7 +28,8 @@ pub(super) fn for_each_child(
         let below = path::below(found, directory).unwrap_or_default();
         let name = below.split(|byte| *byte == b'/').next().unwrap_or_default();
         visit(name);
-        // A sibling such as "a-b" sorts between "a" and "a/x", so only what is below is jumped over.
+        // A sibling such as "a-b" sorts between "a" and "a/x", so only what is below is jumped
+        // over.
         range.start = if name.len() == below.len() {
             range.start + 1
         } else {

@@ -4,9 +4,9 @@
 //! magic 8 · lengths 4 x 8 · check 4 | header · check 4 | index · check 4 | pages | steps · check 4
 //! ```
 //!
-//! Directories are sorted and lie in pages, each with a check of its own in the index: a run that has
-//! nothing to do reads the header, and one that looks for a few directories reads a few pages. Steps
-//! are the journal: they count until the file gets the name of a manifest, and are not read
+//! Directories are sorted and lie in pages, each with a check of its own in the index: a run that
+//! has nothing to do reads the header, and one that looks for a few directories reads a few pages.
+//! Steps are the journal: they count until the file gets the name of a manifest, and are not read
 //! afterwards.
 
 use std::fs::File;
@@ -158,8 +158,8 @@ impl Segment {
         slot.parse(self.read(self.layout.pages_start() + bytes.start, bytes.len())?)
     }
 
-    /// Reads the page with the directory at a position, for one use, and returns it with the position
-    /// of its first one.
+    /// Reads the page with the directory at a position, for one use, and returns it with the
+    /// position of its first one.
     pub(super) fn read_page(&self, position: usize) -> Result<(usize, Page), Damaged> {
         let slot = self.slot(position)?;
         Ok((slot.begin(), self.load(slot).ok_or(Damaged)?))

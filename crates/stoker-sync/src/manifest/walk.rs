@@ -1,6 +1,7 @@
 //! All directories of a manifest in the order of their paths, or a stretch of them.
 //!
-//! A walk keeps one page of each segment at a time: it passes by everything, and comes back to nothing.
+//! A walk keeps one page of each segment at a time: it passes by everything, and comes back to
+//! nothing.
 
 use super::page::Page;
 use super::record::DirPatch;

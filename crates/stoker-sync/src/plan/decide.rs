@@ -161,7 +161,8 @@ impl Deciding<'_> {
         match found {
             Found::Wanted(look) => return Ok(self.adopt(file, path, look)),
             Found::Dir(files) => {
-                // A directory of ours may hold orphans, which go with it; one that nobody here made may not.
+                // A directory of ours may hold orphans, which go with it; one that nobody here made
+                // may not.
                 let is_ours = files.iter().any(|inside| self.dropped.contains_key(inside));
                 let goes = |inside: &RelPath| {
                     self.dropped.contains_key(inside) || is_ours && self.orphans.contains(inside)

@@ -144,7 +144,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// Blobs that are written at places where they were not: a deleted file with such a blob only moved.
+/// Blobs that are written at places where they were not: a deleted file with such a blob only
+/// moved.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals(HashMap<ObjectId, u64>);
 

@@ -1,5 +1,5 @@
-//! What of a working directory counts: the parts that are mapped, without git's own files and without
-//! what editors put down for a moment.
+//! What of a working directory counts: the parts that are mapped, without git's own files and
+//! without what editors put down for a moment.
 
 use crate::path::{self, RelPath};
 

@@ -1,6 +1,7 @@
 //! Many files: one thread takes them from the source, another one writes them.
 //!
-//! What is on its way is bounded: a batch of small files, or a piece of a large one, a few at a time.
+//! What is on its way is bounded: a batch of small files, or a piece of a large one, a few at a
+//! time.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

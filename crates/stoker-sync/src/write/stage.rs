@@ -82,8 +82,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Leaves all directories on the way but the first `kept`, and remembers how they look. The graft
-    /// itself is touched when it is moved, so its look says nothing.
+    /// Leaves all directories on the way but the first `kept`, and remembers how they look. The
+    /// graft itself is touched when it is moved, so its look says nothing.
     fn leave(&mut self, kept: usize) -> Result<(), DiskError> {
         let Some((directory, graft)) = self.last.take() else { return Ok(()) };
         let mut live = directory.as_bytes();
@@ -97,8 +97,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Returns how the directories within grafts look, so that a later look can tell whether anything
-    /// has come or gone. Nothing, if there are few: then it costs nothing to list them.
+    /// Returns how the directories within grafts look, so that a later look can tell whether
+    /// anything has come or gone. Nothing, if there are few: then it costs nothing to list them.
     ///
     /// Nobody else has seen them yet, so they hold what they should.
     pub(super) fn seals(&mut self) -> Result<BTreeMap<RelPath, Seal>, DiskError> {

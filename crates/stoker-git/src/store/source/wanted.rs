@@ -41,8 +41,8 @@ impl CommitSource {
         headers.into_iter().zip(distinct).map(size).collect()
     }
 
-    /// Asks what each object is. If the first ones are all missing, the others are taken to be, too:
-    /// a question for what is not there makes git look for new packs each time.
+    /// Asks what each object is. If the first ones are all missing, the others are taken to be,
+    /// too: a question for what is not there makes git look for new packs each time.
     fn headers(&mut self, ids: &[ObjectId]) -> Result<Vec<Header>, Error> {
         let (probe, rest) = ids.split_at(ids.len().min(PROBE));
         let mut headers = self.ask(|objects| objects.info(probe))?;

@@ -74,8 +74,8 @@ impl Deciding<'_> {
         } else if has_same_key && upserts.is_empty() && removals.is_empty() {
             return;
         } else {
-            // Where files come or go the directory will look different. If something else changes its
-            // look, the old one proves nothing, and does no harm.
+            // Where files come or go the directory will look different. If something else changes
+            // its look, the old one proves nothing, and does no harm.
             let is_touched = !upserts.is_empty() || !removals.is_empty();
             let seal = last.as_ref().and_then(|last| last.seal).filter(|_| !is_touched);
             DirChange::Known { key, seal, upserts, removals }
