@@ -15,12 +15,12 @@ use crate::update::nothing_is_left;
 use crate::world::{ENDED, Run, SOON, World, plant, plant_files};
 
 /// Sends a signal to a command that listens to it, and returns how it ended.
-pub(crate) fn end(child: Guarded, signal: Signal) -> Run {
+pub(crate) fn end(mut child: Guarded, signal: Signal) -> Run {
     let asked = Instant::now();
     child.signal(signal).unwrap();
-    let run = Run::of(child.output().unwrap());
+    eventually("it ends", || child.try_wait().unwrap().is_some());
     assert!(asked.elapsed() < ENDED, "it took {:?} to end", asked.elapsed());
-    run
+    Run::of(child.output().unwrap())
 }
 
 /// What a command says on standard error while it runs.

@@ -83,7 +83,10 @@ fn watch_on_an_address_that_is_taken_fails_at_once() {
 fn a_terminal_that_is_closed_ends_a_watcher_unless_nohup_says_otherwise() {
     let (world, repo) = (World::new(), plant());
     let words = world.words("watch", &repo.url(), &["--interval", "1h", "--listen", "127.0.0.1:0"]);
-    let child = world.start(&words);
+    // Whoever runs the tests may have said nohup, too.
+    let mut heard = vec!["--default-signal=HUP".into(), STOKER.into()];
+    heard.extend(words.clone());
+    let child = spawn(world.command("env", heard));
     eventually("the first sync", || world.live() == plant_files());
     end(child, Signal::HUP).exits(129);
     nothing_is_left(&world);
