@@ -6,7 +6,7 @@ use stoker_testkit::tree;
 
 use crate::trace::{KILLED, can_trace, traced};
 use crate::update::nothing_is_left;
-use crate::world::World;
+use crate::world::{Run, World};
 
 /// Beyond the number from which on the thread is worth it.
 const FILES: usize = 2_100;
@@ -27,47 +27,36 @@ impl Crowd {
         Self { repo, files: tree::tree(all) }
     }
 
-    /// Runs a first sync of which the n-th opening of any of its threads ends so.
-    fn strike(&self, world: &World, how: &str, number: usize) -> crate::world::Run {
-        let inject = format!("inject=openat:{how}:when={number}");
-        let options = ["-f", "-o", "/dev/null", "-e", "trace=openat", "-e", &inject];
-        traced(world, &options, world.words("sync", &self.repo.url(), &["-q"]))
-    }
-
-    #[track_caller]
-    fn is_completed(&self, world: &World) {
-        assert_eq!(world.live(), tree::Tree::default(), "nothing was renamed yet");
-        world.sync(&self.repo.url(), &["-q"]).exits(0);
-        assert_eq!(world.live(), self.files);
-        nothing_is_left(world);
+    /// Runs first syncs of which the n-th opening of any of their threads ends so; the next run
+    /// completes each.
+    fn struck(&self, how: &str, judge: impl Fn(&World, Run)) {
+        for number in STRIKES {
+            let world = World::new();
+            if !can_trace(&world) {
+                return;
+            }
+            let inject = format!("inject=openat:{how}:when={number}");
+            let options = ["-f", "-o", "/dev/null", "-e", "trace=openat", "-e", &inject];
+            let words = world.words("sync", &self.repo.url(), &["-q"]);
+            judge(&world, traced(&world, &options, words));
+            assert_eq!(world.live(), tree::Tree::default(), "nothing was renamed yet");
+            world.sync(&self.repo.url(), &["-q"]).exits(0);
+            assert_eq!(world.live(), self.files);
+            nothing_is_left(&world);
+        }
     }
 }
 
 #[test]
 fn a_run_killed_while_its_thread_writes_is_completed_by_the_next() {
-    let crowd = Crowd::new();
-    for number in STRIKES {
-        let world = World::new();
-        if !can_trace(&world) {
-            return;
-        }
-        let run = crowd.strike(&world, "signal=KILL", number);
-        assert_eq!(run.code, KILLED, "{number}: {run:#?}");
-        crowd.is_completed(&world);
-    }
+    Crowd::new().struck("signal=KILL", |_, run| drop(run.exits(KILLED)));
 }
 
 #[test]
 fn a_failure_of_the_thread_that_writes_is_the_failure_of_the_run() {
-    let crowd = Crowd::new();
-    for number in STRIKES {
-        let world = World::new();
-        if !can_trace(&world) {
-            return;
-        }
-        let run = crowd.strike(&world, "error=ENOSPC", number).exits(1);
+    Crowd::new().struck("error=ENOSPC", |world, run| {
+        let run = run.exits(1);
         assert!(run.stderr.contains("No space left on device"), "{run:#?}");
-        nothing_is_left(&world);
-        crowd.is_completed(&world);
-    }
+        nothing_is_left(world);
+    });
 }

@@ -6,7 +6,11 @@ use super::*;
 use crate::source;
 use crate::testing::{Commit, request};
 
-fn composed(commit: &mut Commit, maps: [&str; 2], case: Case) -> Result<Vec<String>, Error> {
+fn composition<const N: usize>(
+    commit: &mut Commit,
+    maps: [&str; N],
+    (case, most_entries): (Case, usize),
+) -> Result<Composition, Error> {
     let request = request(commit, maps);
     let mounts = mount::resolve(&request.mappings, commit)?;
     let task = Task {
@@ -16,10 +20,14 @@ fn composed(commit: &mut Commit, maps: [&str; 2], case: Case) -> Result<Vec<Stri
         trust: Trust::Nothing,
         visit: &HashSet::new(),
         volume: Volume { longest_path: 4_000, case },
-        most_entries: MOST_ENTRIES,
+        most_entries,
         cancel: &Cancel::default(),
     };
-    let dirs = compose(&task, commit)?.dirs;
+    compose(&task, commit)
+}
+
+fn composed(commit: &mut Commit, maps: [&str; 2], case: Case) -> Result<Vec<String>, Error> {
+    let dirs = composition(commit, maps, (case, MOST_ENTRIES))?.dirs;
     let files = |dir: &Composed| {
         let path = dir.path.clone();
         dir.files.iter().map(move |file| path.join(&file.name).to_string()).collect::<Vec<_>>()
@@ -66,19 +74,7 @@ fn leaf(commit: &mut Commit, name: &str, kind: source::Kind) -> source::Entry {
 }
 
 fn whole(commit: &mut Commit, most_entries: usize) -> Result<Composition, Error> {
-    let request = request(commit, [".:x"]);
-    let mounts = mount::resolve(&request.mappings, commit).unwrap();
-    let task = Task {
-        request: &request,
-        mounts: &mounts,
-        manifest: &Manifest::absent(),
-        trust: Trust::Nothing,
-        visit: &HashSet::new(),
-        volume: Volume { longest_path: 4_000, case: Case::Matters },
-        most_entries,
-        cancel: &Cancel::default(),
-    };
-    compose(&task, commit)
+    composition(commit, [".:x"], (Case::Matters, most_entries))
 }
 
 // B10: a few trees, 10^10 files and more.
