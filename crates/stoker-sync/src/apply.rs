@@ -28,6 +28,7 @@ mod touched;
 use crate::disk::{Dir, DiskError};
 use crate::journal::{self, Group};
 use crate::lock::Lock;
+use crate::manifest::Manifest;
 use crate::manifest::header::Header;
 use crate::manifest::record::DirPatch;
 use crate::report::{Halves, Report};
@@ -117,8 +118,8 @@ pub(crate) struct Application<'a, 's> {
     pub(crate) groups: &'s [Group],
     pub(crate) header: &'a Header,
     pub(crate) patches: &'a [DirPatch],
-    /// The commit of the last complete sync.
-    pub(crate) last_commit: &'a str,
+    /// What the last sync had left, if that is known.
+    pub(crate) last: Option<&'a Manifest>,
 }
 
 impl<'s> Application<'_, 's> {
@@ -159,9 +160,10 @@ impl<'s> Application<'_, 's> {
             stepper.take(group);
         }
         let taken = stepper.finish()?;
-        let amended = Amended { header: self.header, patches: self.patches, taken: &taken };
+        let Self { header, patches, last, .. } = *self;
+        let amended = Amended { header, patches, taken: &taken, last };
         if amended.is_needed() {
-            amended.write(self.state, self.last_commit)?;
+            amended.write(self.state)?;
         }
         commit(self.root, self.state, self.header.generation)?;
         Ok(taken.undone)

@@ -137,7 +137,7 @@ impl Step {
         let (tag, number) = match self {
             Self::Place { staged, .. } => (0, *staged),
             Self::Graft { staged, .. } => (1, *staged),
-            Self::Delete { is_ours, .. } => (2, u64::from(*is_ours)),
+            Self::Delete { is_ours, .. } => (2, u64::from(!is_ours)),
             Self::Clear { .. } => (3, 0),
             Self::Mode { is_executable, .. } => (4, u64::from(*is_executable)),
             Self::RemoveDir { .. } => (5, 0),
@@ -153,7 +153,7 @@ impl Step {
         Some(match tag {
             0 => Self::Place { staged: number, to: path },
             1 => Self::Graft { staged: number, to: path },
-            2 => Self::Delete { path, is_ours: number != 0 },
+            2 => Self::Delete { path, is_ours: number == 0 },
             3 => Self::Clear { path },
             4 => Self::Mode { path, is_executable: number != 0 },
             5 => Self::RemoveDir { path },

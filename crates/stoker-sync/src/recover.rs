@@ -127,9 +127,8 @@ fn finish(
         state.remove_tree(store::JOURNAL).map_err(disk)?;
         return Ok(None);
     }
-    let last_commit = last.map_or("", |last| last.commit.as_str());
     let (header, patches, groups) = (&header, &patches[..], &groups[..]);
-    let application = Application { root, state, groups, header, patches, last_commit };
+    let application = Application { root, state, groups, header, patches, last: loaded.manifest() };
     application.open(gate).map_err(|source| Error::Gate { source })?;
     let undone = application.take(Pass::Again, gate).map_err(disk)?;
     let message = "a run that had ended early was finished, but this path could not be changed";
@@ -139,7 +138,7 @@ fn finish(
     warnings.extend(undone.iter().map(unfinished));
     let undone: HashSet<&[u8]> = undone.iter().map(|undone| &**undone.step.path()).collect();
     let done = groups.iter().flatten().filter(|step| !undone.contains(&**step.path()));
-    let previous_commit = Some(last_commit.to_owned()).filter(|commit| !commit.is_empty());
+    let previous_commit = last.map(|last| last.commit.clone()).filter(|last| !last.is_empty());
     let changes = finished::changes(done, patches, loaded.manifest());
     Ok(Some(Finished { previous_commit, changes }))
 }

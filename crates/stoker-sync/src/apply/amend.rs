@@ -6,6 +6,7 @@ use super::moving::Copied;
 use super::step::Taken;
 use crate::disk::{Dir, DiskError};
 use crate::journal::{self, Step};
+use crate::manifest::Manifest;
 use crate::manifest::header::Header;
 use crate::manifest::record::{DirChange, DirPatch, FileRecord, Key, NO_MAPPING};
 use crate::manifest::segment;
@@ -18,6 +19,8 @@ pub(super) struct Amended<'a> {
     pub(super) header: &'a Header,
     pub(super) patches: &'a [DirPatch],
     pub(super) taken: &'a Taken<'a>,
+    /// What the last sync had left, if that is known.
+    pub(super) last: Option<&'a Manifest>,
 }
 
 type Changes = BTreeMap<RelPath, DirChange>;
@@ -29,10 +32,11 @@ impl Amended<'_> {
     }
 
     /// Replaces the journal by one that claims only what is so.
-    pub(super) fn write(&self, state: &Dir, last_commit: &str) -> Result<(), DiskError> {
+    pub(super) fn write(&self, state: &Dir) -> Result<(), DiskError> {
         let mut header = self.header.clone();
         if !self.taken.undone.is_empty() {
-            last_commit.clone_into(&mut header.commit);
+            let last = self.last.map(|last| last.header().commit.as_str());
+            last.unwrap_or_default().clone_into(&mut header.commit);
             // Without a profile nothing is trusted: the next run composes and counts everything.
             header.profile = ObjectId([0; 20]);
         }
@@ -44,53 +48,58 @@ impl Amended<'_> {
     /// Returns the patches without any claim about what was not done.
     ///
     /// Such a file of ours stays ours, with nothing known about it, so that the next plan finds it
-    /// different. What is not ours does not become so: it may be all that a stranger has.
+    /// different. What was not ours does not become so: it may be all that a stranger has.
     fn patches(&self) -> Vec<DirPatch> {
         let patches = self.patches.iter().cloned();
         let mut by_path: Changes = patches.map(|patch| (patch.path, patch.change)).collect();
         for Copied { path, stat } in &self.taken.copied {
-            if let Some(record) = record_of(&mut by_path, path) {
-                record.stat = *stat;
+            let parent = path.parent();
+            if let Some(DirChange::Known { upserts, .. }) = by_path.get_mut(&parent)
+                && let Ok(place) = place_of(upserts, path::file_name(path))
+            {
+                upserts[place].stat = *stat;
             }
         }
         for undone in &self.taken.undone {
             match undone.step {
                 Step::Place { to: path, .. } | Step::Mode { path, .. } => {
-                    doubt_file(&mut by_path, path);
+                    self.doubt(&mut by_path, path);
                 }
-                Step::Graft { to, .. } => doubt_below(&mut by_path, to),
+                Step::Graft { to, .. } => self.doubt_below(&mut by_path, to),
                 Step::Delete { path, is_ours: true } => keep(&mut by_path, path),
                 Step::Delete { .. } | Step::Clear { .. } | Step::RemoveDir { .. } => {}
             }
         }
         by_path.into_iter().map(|(path, change)| DirPatch { path, change }).collect()
     }
-}
 
-fn record_of<'c>(by_path: &'c mut Changes, path: &RelPath) -> Option<&'c mut FileRecord> {
-    let change = by_path.get_mut(&path.parent())?;
-    let DirChange::Known { upserts, .. } = change else { return None };
-    let name = path::file_name(path);
-    let place = upserts.binary_search_by(|record| (*record.name).cmp(name));
-    place.ok().map(|place| &mut upserts[place])
-}
+    fn doubt(&self, by_path: &mut Changes, path: &RelPath) {
+        let (parent, name) = (path.parent(), path::file_name(path));
+        let Some(DirChange::Known { upserts, .. }) = by_path.get_mut(&parent) else { return };
+        let Ok(place) = place_of(upserts, name) else { return };
+        let was_ours = self.last.and_then(|last| last.dir(&parent)?.file(name).cloned()).is_some();
+        if was_ours {
+            upserts[place] = FileRecord::unknown(name, upserts[place].mapping);
+        } else {
+            upserts.remove(place);
+        }
+    }
 
-/// A directory that could not be moved into place: none of its files is there for sure.
-fn doubt_below(by_path: &mut Changes, path: &RelPath) {
-    let inside = by_path.iter_mut().filter(|(dir, _)| path::within(dir, path));
-    for (_, change) in inside {
-        if let DirChange::Known { upserts, .. } = change {
-            for record in upserts {
-                *record = FileRecord::unknown(&record.name, record.mapping);
+    /// A directory that could not be moved into place, or only a part of it.
+    fn doubt_below(&self, by_path: &mut Changes, path: &RelPath) {
+        let is_inside = |patch: &&DirPatch| path::within(&patch.path, path);
+        for DirPatch { path: dir, change } in self.patches.iter().filter(is_inside) {
+            let DirChange::Known { upserts, .. } = change else { continue };
+            let files = upserts.iter().map(|record| dir.join(&record.name));
+            for file in files.filter(|file| !self.taken.merged.contains(file)) {
+                self.doubt(by_path, &file);
             }
         }
     }
 }
 
-fn doubt_file(by_path: &mut Changes, path: &RelPath) {
-    if let Some(record) = record_of(by_path, path) {
-        *record = FileRecord::unknown(&record.name, record.mapping);
-    }
+fn place_of(upserts: &[FileRecord], name: &[u8]) -> Result<usize, usize> {
+    upserts.binary_search_by(|record| (*record.name).cmp(name))
 }
 
 /// A file that was to go and has not gone.

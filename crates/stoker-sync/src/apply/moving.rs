@@ -45,6 +45,7 @@ pub(super) fn move_file(
 pub(super) struct Merged {
     pub(super) touched: Touched,
     pub(super) copied: Vec<Copied>,
+    pub(super) files: Vec<RelPath>,
 }
 
 impl Merged {
@@ -63,6 +64,7 @@ impl Merged {
                 self.merge(&from.open(&entry.name)?, &to, &entry.name)?;
             } else {
                 self.copied.extend(move_file(from, &entry.name, &to, &entry.name)?);
+                self.files.push(to.path().join(&entry.name));
             }
         }
         Ok(())

@@ -110,6 +110,46 @@ fn a_foreign_file_that_could_not_be_deleted_does_not_become_ours() {
     assert_eq!(scratch.read("data/projects/foreign"), "somebody's");
 }
 
+#[test]
+fn what_could_not_be_placed_does_not_make_a_strangers_file_ours() {
+    let old = Commit::of([("p/a", "1")]);
+    // A file by itself, and one with its directory.
+    for new in ["p/x", "p/d/x"].map(|path| Commit::of([("p/a", "1"), (path, "git's")])) {
+        let scratch = Scratch::new();
+        let ask = |commit: &Commit| looking(commit, Prune::OwnOnly);
+        sync(&scratch, &old, &ask(&old)).unwrap();
+        let denied = Some(Fault::Once { at: 2, errno: Errno::ACCESS });
+        let failed = apply_by(&scratch, (&new, &ask(&new)), |written| {
+            fault::under(denied, || written.apply(&mut OpenGate)).0
+        });
+        assert!(matches!(failed, Err(Error::Incomplete { .. })), "{failed:?}");
+        for path in ["data/projects/x", "data/projects/d/x"] {
+            scratch.write(path, "somebody's");
+        }
+        // The commit is taken back.
+        sync(&scratch, &old, &ask(&old)).unwrap();
+        for path in ["data/projects/x", "data/projects/d/x"] {
+            assert_eq!(scratch.read(path), "somebody's");
+        }
+    }
+}
+
+#[test]
+fn what_was_done_before_a_failure_is_told() {
+    let old = Commit::of([("p/d/x", "1"), ("p/d/y", "2"), ("p/z", "3")]);
+    let new = Commit::of([("p/d", "file"), ("p/z", "3")]);
+    let scratch = Scratch::new();
+    sync(&scratch, &old, &wanted(&old)).unwrap();
+    let hindered = apply_by(&scratch, (&new, &wanted(&new)), |written| {
+        scratch.write("data/projects/d/foreign", "somebody's");
+        written.apply(&mut OpenGate)
+    });
+    let Err(Error::Incomplete { failed, report }) = hindered else { panic!("{hindered:?}") };
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert_eq!((report.deleted.count, report.added.count), (2, 0), "{report:?}");
+    assert!(report.touched.projects);
+}
+
 // R26
 #[test]
 fn a_directory_that_somebody_made_meanwhile_gets_its_payload_first() {

@@ -1,5 +1,7 @@
 //! Taking steps on the live tree, each of them repeatable.
 
+use std::collections::HashSet;
+
 use rustix::io::Errno;
 
 use super::moving::{Copied, Merged, move_file};
@@ -44,12 +46,15 @@ pub(super) struct Stepper<'a, 's> {
     open: Option<Dir>,
     touched: Touched,
     copied: Vec<Copied>,
+    merged: HashSet<RelPath>,
     undone: Vec<Undone<'s>>,
 }
 
 /// What came of all steps.
 pub(super) struct Taken<'s> {
     pub(super) copied: Vec<Copied>,
+    /// Files of directories that could be moved in part only.
+    pub(super) merged: HashSet<RelPath>,
     pub(super) undone: Vec<Undone<'s>>,
 }
 
@@ -78,6 +83,7 @@ impl<'a, 's> Stepper<'a, 's> {
             open: None,
             touched: Touched::default(),
             copied: Vec::new(),
+            merged: HashSet::new(),
             undone: Vec::new(),
         }
     }
@@ -100,7 +106,7 @@ impl<'a, 's> Stepper<'a, 's> {
     /// Makes what was touched durable.
     pub(super) fn finish(self) -> Result<Taken<'s>, DiskError> {
         self.touched.sync(self.root)?;
-        Ok(Taken { copied: self.copied, undone: self.undone })
+        Ok(Taken { copied: self.copied, merged: self.merged, undone: self.undone })
     }
 
     fn step(&mut self, step: &Step) -> Done {
@@ -119,7 +125,11 @@ impl<'a, 's> Stepper<'a, 's> {
 
     fn place(&mut self, staged: &[u8], to: &RelPath) -> Done {
         self.touched.add(&to.parent());
-        let Some(staging) = self.staged.find(staged, to)? else { return Ok(()) };
+        let Some(staging) = self.staged.find(staged, to)? else {
+            // A killed run has placed it, on whatever volume that is, and it may not be durable.
+            self.open(&to.parent()).ok();
+            return Ok(());
+        };
         let mut moved = Ok(None);
         for _ in 0..PATIENCE {
             let dir = self.make_way(&to.parent())?;
@@ -136,7 +146,11 @@ impl<'a, 's> Stepper<'a, 's> {
 
     fn graft(&mut self, staged: &[u8], to: &RelPath) -> Done {
         self.touched.add(&to.parent());
-        let Some(staging) = self.staged.find(staged, to)? else { return Ok(()) };
+        let Some(staging) = self.staged.find(staged, to)? else {
+            // A killed run has placed it, on whatever volume that is, and it may not be durable.
+            self.open(&to.parent()).ok();
+            return Ok(());
+        };
         let parent = self.make_way(&to.parent())?;
         let name = path::file_name(to);
         match staging.rename_new(staged, parent, name) {
@@ -147,6 +161,7 @@ impl<'a, 's> Stepper<'a, 's> {
                 let done = merged.merge(&staging.open(staged)?, parent, name);
                 self.touched.append(merged.touched);
                 self.copied.extend(merged.copied);
+                self.merged.extend(merged.files);
                 done?;
                 staging.remove_tree(staged)?;
             }

@@ -164,6 +164,10 @@ fn happen(
                 let path = number.get(&all);
                 scratch.remove([b"data/", path.as_slice()].concat());
                 world.live.remove(path);
+                // The model knows no directories, and those of the gateway's own are in the way.
+                if crate::name::keeper(path, crate::compose::Case::Matters).is_some() {
+                    scratch.remove_empty_above(path);
+                }
             }
         }
         Happening::Sync { files, mappings, excludes } => {

@@ -8,11 +8,12 @@ use super::Engine;
 use crate::apply::{self, Application, Gate, Undone};
 use crate::cancel::Cancel;
 use crate::compose::mount;
-use crate::journal::{self, Group};
+use crate::disk::DiskError;
+use crate::journal::{self, Group, Step};
 use crate::manifest::Manifest;
 use crate::manifest::segment;
 use crate::manipulate::Workshop;
-use crate::path;
+use crate::path::RelPath;
 use crate::plan::{Action, Change, Plan};
 use crate::report::{self, Halves, Listed, Report};
 use crate::source::Source;
@@ -92,7 +93,7 @@ impl<'e> Written<'e> {
             groups: &groups,
             header: &header,
             patches: &self.plan.work.patches,
-            last_commit: &view.manifest.header().commit,
+            last: Some(&view.manifest),
         };
         let undone = application.run(lock, gate).inspect_err(|error| {
             // Once the journal counts there is no way back: the next start finishes it.
@@ -105,18 +106,23 @@ impl<'e> Written<'e> {
             return Ok(self.report());
         }
         self.discount(&undone);
-        let failed = undone.into_iter().map(|undone| undone.error).collect();
+        let mut failed: Vec<DiskError> = undone.into_iter().map(|undone| undone.error).collect();
+        failed.dedup_by(|one, other| one.path() == other.path());
         Err(apply::Error::Incomplete { failed, report: Box::new(self.report()) })
     }
 
-    /// Takes back what was not done, with all that is below it.
+    /// Takes back what was not done.
     fn discount(&mut self, undone: &[Undone<'_>]) {
-        let undone: HashSet<&[u8]> = undone.iter().map(|undone| &**undone.step.path()).collect();
-        let is_done = |change: &Change| {
-            let above = path::ancestors(&change.path);
-            !undone.contains(&*change.path) && !above.into_iter().any(|path| undone.contains(path))
+        let path = |undone: &Undone<'_>| undone.step.path().clone();
+        let (grafts, others): (Vec<_>, Vec<_>) =
+            undone.iter().partition(|undone| matches!(undone.step, Step::Graft { .. }));
+        let mut grafts: Vec<RelPath> = grafts.into_iter().map(path).collect();
+        grafts.sort();
+        let others: HashSet<RelPath> = others.into_iter().map(path).collect();
+        let is_undone = |change: &Change| {
+            others.contains(&change.path) || journal::graft_of(&grafts, &change.path).is_some()
         };
-        self.plan.changes.retain(is_done);
+        self.plan.changes.retain(|change| !is_undone(change));
         self.bytes = self.plan.bytes();
     }
 

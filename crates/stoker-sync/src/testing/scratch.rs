@@ -62,6 +62,14 @@ impl Scratch {
         std::fs::remove_file(self.path(below)).unwrap();
     }
 
+    /// Removes the directories above a path of the data directory that are empty.
+    pub(crate) fn remove_empty_above(&self, path: &[u8]) {
+        let above: Vec<&[u8]> = crate::path::ancestors(path).skip(1).collect();
+        for directory in above.into_iter().rev() {
+            std::fs::remove_dir(self.path([b"data/", directory].concat())).ok();
+        }
+    }
+
     pub(crate) fn link(&self, below: impl AsRef<[u8]>, target: impl AsRef<[u8]>) {
         let path = self.path(below);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

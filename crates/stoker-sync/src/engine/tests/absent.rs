@@ -58,6 +58,20 @@ fn an_absent_optional_source_leaves_its_destination_alone() {
     assert!(scratch.exists("data/projects/extra/d") && !scratch.exists("data/projects/extra/b"));
 }
 
+#[test]
+fn what_comes_back_under_another_number_is_looked_at_again() {
+    let whole = Commit::of([("core/a", "1"), ("overlay/b", "2"), ("extra/e", "3")]);
+    let less = Commit::of([("core/a", "1"), ("extra/e", "3")]);
+    let scratch = Scratch::new();
+    sync(&scratch, &whole, &with_overlay(&whole)).unwrap();
+    sync(&scratch, &less, &with_overlay(&less)).unwrap();
+    scratch.write("data/projects/b", "by hand");
+    let mut wanted = request(&whole, ["extra:etc", "core:projects", "overlay:projects"]);
+    wanted.mappings[2].presence = Presence::Optional;
+    sync(&scratch, &whole, &looking(wanted, Look::Touched)).unwrap();
+    assert_eq!(scratch.read("data/projects/b"), "2");
+}
+
 // Nobody cares for them while they are left alone.
 #[test]
 fn what_comes_back_is_looked_at_again() {
