@@ -156,10 +156,11 @@ struct Owner(Option<u32>);
 /// Judges how a command ended: its output, or why there is none that can be used.
 pub(crate) fn judge(access: &Access, ran: Result<Output, process::Error>) -> Result<Output, Fault> {
     let output = ran.map_err(of_process)?;
-    if let Some(to) = redirect::elsewhere(&output.stderr, access) {
-        return Err(Fault::Redirected { to: SafeUrl::redact(to) });
+    let has_failed = !output.status.success();
+    if let Some(to) = redirect::elsewhere(&output.stderr, access, has_failed) {
+        return Err(Fault::Redirected { to: SafeUrl::redact(&to) });
     }
-    if output.status.success() {
+    if !has_failed {
         return Ok(output);
     }
     let transport = access.url.transport();

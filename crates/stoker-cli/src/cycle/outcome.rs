@@ -212,12 +212,7 @@ impl Outcome {
     fn brought(&mut self, changes: &[Change]) {
         let changes = match &self.finished {
             None => Cow::Borrowed(changes),
-            // What was changed twice counts once.
-            Some(Finished { changes: before, .. }) => {
-                let all = before.iter().chain(changes).map(|change| (&change.path, change));
-                let all: BTreeMap<&RelPath, &Change> = all.collect();
-                Cow::Owned(all.into_values().cloned().collect())
-            }
+            Some(finished) => Cow::Owned(folded(&finished.changes, changes)),
         };
         self.list(&changes);
         self.projects = projects_of(&changes);
@@ -246,6 +241,25 @@ impl Outcome {
     }
 }
 
+/// What two runs come to, one after the other: what was changed twice is told once.
+fn folded(first: &[Change], second: &[Change]) -> Vec<Change> {
+    let mut all: BTreeMap<&RelPath, Change> =
+        first.iter().map(|change| (&change.path, change.clone())).collect();
+    for change in second {
+        let action = match (all.get(&change.path).map(|first| first.action), change.action) {
+            (Some(Action::Add), Action::Delete) => {
+                all.remove(&change.path);
+                continue;
+            }
+            (Some(Action::Add), _) => Action::Add,
+            (Some(Action::Delete), Action::Add) => Action::Modify,
+            (_, action) => action,
+        };
+        all.insert(&change.path, Change { action, ..change.clone() });
+    }
+    all.into_values().collect()
+}
+
 impl From<&Change> for Planned {
     fn from(change: &Change) -> Self {
         let action = match change.action {
@@ -256,5 +270,30 @@ impl From<&Change> for Planned {
         };
         let (path, source) = (Name::from(&change.path), change.source.as_ref().map(Name::from));
         Self { path, action, bytes: change.bytes, mapping: change.mapping, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_runs_are_told_as_one() {
+        let change = |path: &str, action| {
+            let path = RelPath::parse(path).unwrap();
+            Change { path, action, bytes: 0, mapping: None, source: None }
+        };
+        for (first, second, both) in [
+            (Action::Add, Action::Modify, Some(Action::Add)),
+            (Action::Add, Action::Delete, None),
+            (Action::Delete, Action::Add, Some(Action::Modify)),
+            (Action::Modify, Action::Delete, Some(Action::Delete)),
+            (Action::Modify, Action::Mode, Some(Action::Mode)),
+        ] {
+            let told = folded(&[change("a", first)], &[change("a", second)]);
+            assert_eq!(told.first().map(|change| change.action), both, "{first:?} {second:?}");
+        }
+        let apart = folded(&[change("b", Action::Add)], &[change("a", Action::Delete)]);
+        assert_eq!(apart.len(), 2);
     }
 }

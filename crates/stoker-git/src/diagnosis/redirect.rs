@@ -2,24 +2,28 @@
 
 use crate::access::Access;
 
-/// Returns where git went instead of the host that we meant, by its own words.
-pub(super) fn elsewhere<'o>(stderr: &'o str, access: &Access) -> Option<&'o str> {
-    let target = redirected(stderr).or_else(|| refuser(stderr));
-    target.filter(|target| !is_meant(access, target))
+/// Returns the host that git was sent to instead of the one that we meant, by git's own words. Not
+/// the path there: a server could put into it what it was sent.
+pub(super) fn elsewhere(stderr: &str, access: &Access, has_failed: bool) -> Option<String> {
+    let refuser = || stderr.lines().filter(|_| has_failed).find_map(refuser);
+    let target = stderr.lines().find_map(redirected).or_else(refuser);
+    let target = target.filter(|target| !is_meant(access, target))?;
+    let (scheme, _) = target.split_once("://")?;
+    Some(format!("{scheme}://{}", host_of(target)))
 }
 
 /// `warning: redirecting to https://other/`
-fn redirected(stderr: &str) -> Option<&str> {
-    let (_, after) = stderr.split_once("warning: redirecting to ")?;
-    after.lines().next()
+fn redirected(line: &str) -> Option<&str> {
+    line.strip_prefix("warning: redirecting to ")
 }
 
 /// `fatal: could not read Username for 'https://other'`, `fatal: Authentication failed for …`: git
 /// asks for credentials before it says that it was redirected.
-fn refuser(stderr: &str) -> Option<&str> {
-    let words = ["could not read Username for '", "could not read Password for '", "failed for '"];
-    let after = words.iter().find_map(|words| stderr.split_once(words))?.1;
-    after.split('\'').next().filter(|url| url.starts_with("http"))
+fn refuser(line: &str) -> Option<&str> {
+    let words = ["could not read Username for '", "could not read Password for '"];
+    let mut words = words.into_iter().chain(["Authentication failed for '"]);
+    let said = line.strip_prefix("fatal: ")?;
+    words.find_map(|words| said.strip_prefix(words))?.split('\'').next()
 }
 
 /// Whether that is where we meant to go: to the repository's host, or by way of the proxy.
@@ -43,11 +47,11 @@ mod tests {
     #[test]
     fn a_redirect_stays_on_the_same_host_only_with_its_port() {
         let access = Access::public(RepoUrl::parse("https://Git.example:8443/r.git").unwrap(), "h");
-        let to = |said: &str| elsewhere(said, &access).map(str::to_owned);
-        assert_eq!(to("warning: redirecting to https://git.example:8443/other.git/\n"), None);
-        for url in ["https://git.example/r.git/", "https://evil.example:8443/git.example:8443/"] {
-            assert_eq!(to(&format!("warning: redirecting to {url}\n")), Some(url.to_owned()));
-        }
+        let to = |url: &str| elsewhere(&format!("warning: redirecting to {url}\n"), &access, false);
+        assert_eq!(to("https://git.example:8443/other.git/"), None);
+        assert_eq!(to("https://git.example/r.git/").as_deref(), Some("https://git.example"));
+        let other = to("https://u:p@evil.example:8443/git.example:8443/token");
+        assert_eq!(other.as_deref(), Some("https://evil.example:8443"));
     }
 
     #[test]
@@ -55,10 +59,23 @@ mod tests {
         let access = Access::public(RepoUrl::parse("https://git.example/r.git").unwrap(), "h");
         for said in ["could not read Username for", "Authentication failed for"] {
             let text = |url: &str| format!("fatal: {said} '{url}': terminal prompts disabled\n");
-            assert_eq!(elsewhere(&text("https://git.example"), &access), None);
-            let other = text("https://other.example");
-            assert_eq!(elsewhere(&other, &access), Some("https://other.example"));
+            let to = |url: &str| elsewhere(&text(url), &access, true);
+            assert_eq!(to("https://git.example/r.git"), None);
+            assert_eq!(to("https://other.example").as_deref(), Some("https://other.example"));
         }
-        assert_eq!(elsewhere("fatal: it failed for 'reasons'\n", &access), None);
+    }
+
+    #[test]
+    fn what_a_server_says_is_no_redirect() {
+        let access = Access::public(RepoUrl::parse("https://git.example/r.git").unwrap(), "h");
+        for said in [
+            "remote: Authentication failed for 'https://e.example/token'",
+            "remote: warning: redirecting to https://e.example/token",
+            "fatal: it failed for 'https://e.example/token'",
+        ] {
+            assert_eq!(elsewhere(said, &access, true), None, "{said}");
+        }
+        let banner = "fatal: Authentication failed for 'https://e.example/'";
+        assert_eq!(elsewhere(banner, &access, false), None, "it has succeeded");
     }
 }

@@ -146,7 +146,7 @@ fn fault_hint(fault: &Fault, remote: &SafeUrl) -> String {
         | Fault::Other { .. } => {
             format!("try the same by hand: git ls-remote {remote}")
         }
-        Fault::Redirected { to } => format!("if that is right, use the URL {to}"),
+        Fault::Redirected { to } => format!("if that is right, use the URL that the repository has on {to}"),
         Fault::DubiousOwnership { path, .. } => {
             format!("if you trust it: git config --global --add safe.directory {path}")
         }
