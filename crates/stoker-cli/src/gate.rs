@@ -55,7 +55,12 @@ impl ScanLock {
             Lock::Held(held) => Some(*held),
             Lock::NotOffered | Lock::NotNeeded => None,
         };
-        self.is_missing = *lock == Lock::NotOffered;
+        let wanted = halves(self.changed);
+        self.is_missing = match lock {
+            Lock::Held(held) => held.halves() != wanted,
+            Lock::NotOffered => true,
+            Lock::NotNeeded => false,
+        };
     }
 }
 

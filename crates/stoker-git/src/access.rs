@@ -52,6 +52,12 @@ impl Access {
         }
     }
 
+    /// Returns whether what is said to the repository stays on this machine.
+    pub(crate) fn stays_here(&self) -> bool {
+        self.url.host().is_some_and(is_loopback)
+            && self.proxy.as_ref().is_none_or(|proxy| is_loopback(host_of(proxy)))
+    }
+
     /// Returns the URL as it may be shown.
     pub fn remote(&self) -> SafeUrl {
         SafeUrl::from(&self.url)
@@ -73,6 +79,15 @@ pub(crate) fn protocol(transport: Transport) -> &'static str {
 pub(crate) fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+pub(crate) fn host_of(url: &HttpUrl) -> &str {
+    let address = url.as_str().split_once("://").map_or("", |(_, rest)| rest);
+    let address = address.split('/').next().unwrap_or_default();
+    match address.strip_prefix('[') {
+        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
+        None => address.split(':').next().unwrap_or_default(),
+    }
 }
 
 /// The host and port of a web URL as git names them when it asks for credentials.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use stoker_api::word::{SafeUrl, Secret, Transport};
 
-use crate::access::{Access, PlainHttp, is_loopback, web_origin};
+use crate::access::{Access, PlainHttp, web_origin};
 use crate::memfile::MemFile;
 use github_app::GithubApp;
 
@@ -191,8 +191,7 @@ pub fn check_fit(access: &Access) -> Result<(), Error> {
         | (Auth::Token { .. } | Auth::GithubApp(_), Transport::Https) => Ok(()),
         (Auth::SshKey { .. }, _) => Err(mismatch("an SSH key", needed)),
         (Auth::Token { .. } | Auth::GithubApp(_), Transport::Http) => {
-            let loopback = access.url.host().is_some_and(is_loopback);
-            let fine = loopback || access.plain_http == PlainHttp::Allowed;
+            let fine = access.stays_here() || access.plain_http == PlainHttp::Allowed;
             if fine { Ok(()) } else { Err(Error::PlainHttp { remote: access.remote() }) }
         }
         (Auth::Token { .. }, _) => Err(mismatch("a token", needed)),

@@ -14,8 +14,8 @@ use std::process::Command;
 
 use stoker_api::word::{RepoUrl, Transport};
 
-use crate::access::{Access, protocol};
-use crate::auth::{self, Granted};
+use crate::access::{Access, PlainHttp, protocol};
+use crate::auth::{self, Auth, Granted};
 use crate::helper;
 use crate::memfile::MemFile;
 
@@ -88,7 +88,10 @@ impl Session {
         if access.ca_file.is_none() {
             inherited.extend(TRUST);
         }
-        if access.proxy.is_none() {
+        // A proxy would carry a credential elsewhere that may be told to this machine only.
+        let is_secret = transport == Transport::Http && !matches!(access.auth, Auth::None);
+        let must_stay = is_secret && access.plain_http == PlainHttp::Refused;
+        if access.proxy.is_none() && !must_stay {
             inherited.extend(PROXIES);
         }
         let config = match transport {

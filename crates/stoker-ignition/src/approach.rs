@@ -74,6 +74,6 @@ impl Gateway {
     }
 
     fn check_key_within(&self, left: Duration) -> Result<(), Error> {
-        self.scan_status(Half::Projects, left).map(drop)
+        self.patiently(|| self.scan_status(Half::Projects, left)).map(drop)
     }
 }

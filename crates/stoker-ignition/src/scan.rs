@@ -133,14 +133,34 @@ impl Gateway {
     }
 
     fn scan_half(&self, half: Half) -> Result<(), Error> {
-        let before = match self.scan_status(half, self.limits.call) {
+        let before = match self.patiently(|| self.scan_status(half, self.limits.call)) {
             Err(error) if is_undelivered(&error) || is_refusal(&error) => return Err(error),
             before => before,
         };
         // Asked for even if we will not know its end: the files are in place, and it lets the lock
         // go.
-        self.client.post(&format!("/data/api/v1/scan/{half}"))?.successful()?;
+        let path = format!("/data/api/v1/scan/{half}");
+        self.patiently(|| self.client.post(&path)?.successful().map(drop))?;
         self.wait_for_scan(half, before?)
+    }
+
+    /// Asks again while the gateway says that it is busy, as long as the limits allow.
+    pub(crate) fn patiently<T>(
+        &self,
+        mut ask: impl FnMut() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (started, mut pace) = (Instant::now(), Pace::new());
+        loop {
+            let error = match ask() {
+                Err(error) if is_busy(&error) => error,
+                done => return done,
+            };
+            let left = self.limits.gateway.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                return Err(error);
+            }
+            self.client.pause(pace.next().min(left))?;
+        }
     }
 
     fn wait_for_scan(&self, half: Half, before: Status) -> Result<(), Error> {
@@ -196,6 +216,11 @@ fn is_undelivered(error: &Error) -> bool {
             | Reason::GatewayStarting
             | Reason::Cancelled
     )
+}
+
+/// It is there, and will take the request in a while.
+fn is_busy(error: &Error) -> bool {
+    matches!(error.reason(), Reason::GatewayStarting | Reason::TooManyRequests)
 }
 
 fn is_refusal(error: &Error) -> bool {

@@ -134,7 +134,8 @@ fn finish(
     let message = "a run that had ended early was finished, but this path could not be changed";
     let unfinished =
         |undone: &Undone<'_>| Warning::new(Code::Recovered, undone.step.path().clone(), message);
-    warnings.push(told("a run that had ended early was finished"));
+    let commit = &header.commit;
+    warnings.push(told(&format!("a run that had ended early was finished: {commit} is live")));
     warnings.extend(undone.iter().map(unfinished));
     let undone: HashSet<&[u8]> = undone.iter().map(|undone| &**undone.step.path()).collect();
     let done = groups.iter().flatten().filter(|step| !undone.contains(&**step.path()));

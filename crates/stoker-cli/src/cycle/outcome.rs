@@ -112,7 +112,8 @@ impl Outcome {
 
     /// Takes what the last run left: its commit, and the scans that are still owed.
     pub(crate) fn found(&mut self, view: &View) {
-        self.previous_commit = view.commit().map(str::to_owned);
+        let before = self.finished.as_ref().map(|finished| finished.previous_commit.clone());
+        self.previous_commit = before.unwrap_or_else(|| view.commit().map(str::to_owned));
         self.scans = self.scans.owing(view.owed());
         self.has_looked = true;
     }

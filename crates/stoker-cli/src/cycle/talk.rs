@@ -84,7 +84,10 @@ impl Talk {
         let Self::Full(lock) = self else { return };
         outcome.durations.gateway += lock.waited;
         if lock.is_missing {
-            outcome.warn(Code::NoScanLock, "the gateway has no scan lock; went on without");
+            outcome.warn(
+                Code::NoScanLock,
+                "the gateway has no scan lock, or not for both halves; went on without",
+            );
         }
         if let Some(error) = &lock.lost {
             let cost = "the remaining files were put in place without it";

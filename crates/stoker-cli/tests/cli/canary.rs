@@ -17,10 +17,11 @@ use stoker_testkit::git::http::{Auth, HttpServer, Injection};
 use stoker_testkit::git::ssh::{Kind, SshServer};
 use stoker_testkit::git::tls::{Authority, Flaw};
 use stoker_testkit::leak::{Canary, Safe, Watch};
+use stoker_testkit::port::DeadPort;
 use stoker_testkit::process::{self, Guarded};
 
 use crate::document::{PROJECTS, gateway_sync};
-use crate::world::{World, plant, plant_files};
+use crate::world::{Run, STOKER, World, plant, plant_files};
 
 /// Every way to ask for more or less output.
 const VOLUMES: [&[&str]; 6] = [&["-q"], &[], &["-v"], &["-vv"], &["-o", "json"], &["-o", "yaml"]];
@@ -215,6 +216,23 @@ fn the_key_of_a_gateway_is_seen_nowhere() {
         }
     }
     watch.ends_without_a_leak(&["git"]);
+}
+
+// Credentials over http are for this machine only, and a proxy may be anywhere.
+#[test]
+fn a_token_for_this_machine_goes_by_no_proxy_of_the_environment() {
+    let (world, repo, safe) = (World::new(), plant(), Safe::new());
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    server.require(Auth::Basic("x-access-token".into(), "t".into()));
+    let (token, port) = (safe.put("token", "t"), DeadPort::take().unwrap());
+    let words = world.words("sync", &url, &["--token-file", &token]);
+    let mut command = world.command(STOKER, words);
+    command.env("http_proxy", format!("http://127.0.0.1:{}", port.number().unwrap()));
+    Run::ended(command).exits(0);
+    let far = "http://proxy.example:3128";
+    let refused = world.sync(&url, &["--token-file", &token, "--proxy", far]).exits(2);
+    assert!(refused.stderr.contains("--allow-insecure-http"), "{refused:?}");
 }
 
 #[test]

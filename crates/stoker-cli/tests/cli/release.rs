@@ -64,6 +64,14 @@ fn a_lock_is_let_go_when_the_other_one_is_not_given() {
 }
 
 #[test]
+fn a_half_without_a_lock_is_told() {
+    let (site, _repo) = both_halves();
+    site.gateway.fail(Fault::new(Ugly::Status(404)).on(CONFIG));
+    let result = site.world.stoker(words(&site, "1m")).exits(0).json();
+    assert_eq!(result["warnings"][0]["code"], "NoScanLock", "{result:#}");
+}
+
+#[test]
 fn locks_are_let_go_when_a_designer_was_opened_meanwhile() {
     let (site, _repo) = both_halves();
     let designers = "/data/api/v1/designers";

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use stoker_api::word::{HttpUrl, SafeUrl, Secret};
 
-use crate::access::{PlainHttp, is_loopback};
+use crate::access::{PlainHttp, host_of, is_loopback};
 
 pub use exchange::Error;
 
@@ -88,8 +88,10 @@ impl GithubApp {
 
     /// Returns whether the letter would travel for all to see, though nobody allowed it.
     pub(crate) fn is_exposed(&self) -> bool {
-        let Settings { api, plain_http, .. } = &self.settings;
-        let is_plain = api.as_str().starts_with("http://") && !is_loopback(host_of(api));
+        let Settings { api, plain_http, proxy, .. } = &self.settings;
+        // What goes by way of a proxy elsewhere leaves this machine, whatever its end.
+        let mut hosts = std::iter::once(api).chain(proxy).map(host_of);
+        let is_plain = api.as_str().starts_with("http://") && !hosts.all(is_loopback);
         is_plain && *plain_http == PlainHttp::Refused
     }
 
@@ -107,15 +109,6 @@ impl GithubApp {
 impl Token {
     fn is_fresh(&self, now: Instant) -> bool {
         self.ends.saturating_duration_since(now) > RENEW_BEFORE
-    }
-}
-
-fn host_of(url: &HttpUrl) -> &str {
-    let address = url.as_str().split_once("://").map_or("", |(_, rest)| rest);
-    let address = address.split('/').next().unwrap_or_default();
-    match address.strip_prefix('[') {
-        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
-        None => address.split(':').next().unwrap_or_default(),
     }
 }
 

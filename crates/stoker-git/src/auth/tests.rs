@@ -1,4 +1,4 @@
-use stoker_api::word::RepoUrl;
+use stoker_api::word::{HttpUrl, RepoUrl};
 
 use super::*;
 
@@ -52,6 +52,17 @@ fn credentials_go_over_plain_http_to_this_machine_or_by_permission() {
         let checked = check_fit(&access);
         assert_eq!(checked.is_ok(), fits, "{url}");
         assert!(fits || matches!(checked, Err(Error::PlainHttp { .. })));
+    }
+    // By way of a proxy elsewhere they leave this machine, whatever the end.
+    let here = "http://127.0.0.1:1234/r";
+    for (proxy, plain_http, fits) in [
+        ("http://proxy.example:3128", PlainHttp::Refused, false),
+        ("http://proxy.example:3128", PlainHttp::Allowed, true),
+        ("http://localhost:3128", PlainHttp::Refused, true),
+    ] {
+        let proxy = Some(HttpUrl::parse(proxy).unwrap());
+        let access = Access { proxy, plain_http, ..access(here, token()) };
+        assert_eq!(check_fit(&access).is_ok(), fits, "{:?}", access.proxy);
     }
 }
 

@@ -117,6 +117,20 @@ fn a_gateway_that_stumbles_while_we_wait_is_asked_again() {
     assert_eq!(gateway.scan(projects()).projects, Scan::Done);
 }
 
+// A restart takes a while, and the time for it was given.
+#[test]
+fn a_gateway_that_is_busy_when_it_is_asked_is_asked_again() {
+    for (ugly, is_post) in
+        [503, 429].into_iter().flat_map(|status| [(status, true), (status, false)])
+    {
+        let world = World::new();
+        let fault = Fault::new(Ugly::Status(ugly)).on(SCAN).times(2);
+        world.fake.fail(if is_post { fault.post() } else { fault.get() });
+        let outcome = world.gateway().scan(projects());
+        assert_eq!(outcome.projects, Scan::Done, "{ugly} {is_post}");
+    }
+}
+
 #[test]
 fn a_gateway_that_is_away_is_owed_both() {
     let world = World::new();

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use stoker_api::word::Secret;
 
 use super::{Settings, Token};
+use crate::access::{host_of, is_loopback};
 use crate::auth;
 
 /// The longest answer that is read.
@@ -143,6 +144,9 @@ fn client(settings: &Settings) -> Result<Client, Error> {
     if let Some(proxy) = &settings.proxy {
         let proxy = Proxy::all(proxy.as_str()).map_err(|_| Error::Unreachable("bad proxy URL"))?;
         builder = builder.proxy(proxy);
+    } else if is_loopback(host_of(&settings.api)) {
+        // This machine is reached without the proxies of our environment.
+        builder = builder.no_proxy();
     }
     builder.build().map_err(|_| Error::Unreachable("no TLS"))
 }

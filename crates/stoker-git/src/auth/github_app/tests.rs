@@ -212,6 +212,9 @@ fn keys_that_are_none_and_plain_http_elsewhere_are_refused_unasked() {
     app.settings.api = HttpUrl::parse("http://ghe.example/api/v3").unwrap();
     assert!(matches!(app.token(), Err(Error::PlainHttp)));
     app.settings.api = HttpUrl::parse(&format!("http://{}", api.address)).unwrap();
+    app.settings.proxy = Some(HttpUrl::parse("http://proxy.example:3128").unwrap());
+    assert!(matches!(app.token(), Err(Error::PlainHttp)));
+    app.settings.proxy = None;
     fs::write(&app.settings.key_file, "-----BEGIN canary").unwrap();
     let error = app.token().unwrap_err();
     assert!(matches!(error, Error::MalformedKey), "{error:?}");
