@@ -2,6 +2,8 @@
 //! mend.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::process::Command;
 
 use rustix::process::Signal;
@@ -94,8 +96,36 @@ fn a_github_app_that_fails_names_its_api_and_its_key() {
     let port = DeadPort::take().unwrap();
     let dead = format!("http://127.0.0.1:{}", port.number().unwrap());
     tells(&sync(&dead, &good).exits(1), &[&dead, &good], &[&format!("curl -I {dead}")]);
+    let authority = Authority::new().unwrap();
+    let tls = HttpServer::start_tls(&authority.issue(Flaw::None).unwrap()).unwrap();
+    let secure = format!("https://{}", tls.address());
+    tells(&sync(&secure, &good).exits(1), &[&secure, "not trusted", "--ca-file"], &[]);
     let far = "http://github.example/api/v3";
     tells(&sync(far, &good).exits(2), &[far], &["--github-api-url", "--allow-insecure-http"]);
+}
+
+/// Answers whatever it is asked with this, again and again.
+fn answering(status: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _read = stream.read(&mut [0; 4096]);
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+            stream.write_all(answer.as_bytes()).ok();
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn a_proxy_that_refuses_is_named() {
+    let world = World::new();
+    for (status, word) in [("407 Proxy Authentication Required", "credentials"), ("403 No", "")] {
+        let proxy = answering(status);
+        let run = world.sync(NOWHERE, &["--proxy", &proxy]).exits(1);
+        tells(&run, &["the proxy", &proxy, word], &["--proxy"]);
+    }
 }
 
 #[test]

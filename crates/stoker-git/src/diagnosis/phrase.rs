@@ -38,6 +38,8 @@ pub(super) const PHRASES: &[(&str, Class)] = &[
     ("could not resolve host", Class::Unreachable("the host name is unknown")),
     ("name or service not known", Class::Unreachable("the host name is unknown")),
     ("temporary failure in name resolution", Class::Unreachable("the host name is unknown")),
+    ("tunnel failed, response 407", Class::Unreachable("the proxy wants credentials")),
+    ("tunnel failed", Class::Unreachable("the proxy does not connect there")),
     ("could not resolve proxy", Class::Unreachable("the proxy's name is unknown")),
     ("proxy", Class::Unreachable("the proxy refused")),
     ("connection refused", Class::Unreachable("connection refused")),

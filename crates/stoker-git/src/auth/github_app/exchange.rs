@@ -180,12 +180,26 @@ async fn post(settings: &Settings, client: &Client, letter: &Secret) -> Result<R
 /// The error's own text may hold what the server said; its kind can't.
 fn kind_of(error: &reqwest::Error) -> &'static str {
     if error.is_timeout() {
-        "no answer in time"
-    } else if error.is_connect() {
-        "no connection, or its certificate is not trusted"
-    } else {
-        "the connection broke"
+        return "no answer in time";
     }
+    if !error.is_connect() {
+        return "the connection broke";
+    }
+    let first = std::error::Error::source(error);
+    let mut causes = std::iter::successors(first, |cause| cause.source());
+    causes.find_map(kind_of_cause).unwrap_or("no connection")
+}
+
+/// Connections, TLS and tunnels share no type of error; their words are compared and never shown.
+fn kind_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    let text = cause.to_string();
+    let words = [
+        ("certificate", "its certificate is not trusted: give its authority with --ca-file"),
+        ("proxy authorization", "the proxy wants credentials"),
+        ("tunnel", "the proxy does not connect there"),
+        ("refused", "the connection was refused"),
+    ];
+    words.into_iter().find(|(word, _)| text.contains(word)).map(|(_, kind)| kind)
 }
 
 async fn read_token(mut response: Response) -> Result<Token, Error> {
