@@ -51,6 +51,8 @@ pub struct Store {
     access: Access,
     cancel: Cancel,
     found: layout::Found,
+    /// Which repository is used: ours, or the one that may take its place.
+    used: &'static str,
     _lock: lock::Lock,
 }
 
@@ -145,7 +147,8 @@ impl Store {
         let lock = lock::Lock::take(&lock, patience, cancel).map_err(failed)?;
         let found = layout::repair(directory, &access.url).map_err(failed)?;
         let (directory, cancel) = (directory.to_owned(), cancel.clone());
-        Ok(Self { directory, access, cancel, found, _lock: lock })
+        let used = layout::REPOSITORY;
+        Ok(Self { directory, access, cancel, found, used, _lock: lock })
     }
 
     /// Fetches a commit and its trees, unless they are here, and returns what it holds.
@@ -159,15 +162,9 @@ impl Store {
         CommitSource::open(self, commit.clone(), expected)
     }
 
-    /// Removes everything, and begins anew.
-    fn rebuild(&self) -> Result<(), error::Error> {
-        layout::wipe(&self.directory)
-            .and_then(|()| layout::repair(&self.directory, &self.access.url).map(drop))
-            .map_err(|source| self.failed(source))
-    }
-
+    /// The repository that is read and fetched into.
     fn repository(&self) -> PathBuf {
-        self.directory.join(layout::REPOSITORY)
+        self.directory.join(self.used)
     }
 
     fn not_fetched(&self, commit: &Commit, source: Fault) -> error::Error {

@@ -42,8 +42,13 @@ const SENTENCES: &[(&str, Fault)] = &[
     ),
     (
         "error: RPC failed; curl 18 transfer closed\nfatal: early EOF\nfatal: fetch-pack: invalid index-pack output",
-        Fault::Damaged,
+        Fault::Unreachable { detail: "the connection broke" },
     ),
+    (
+        "fatal: error reading section header 'packfile'",
+        Fault::Unreachable { detail: "the connection broke" },
+    ),
+    ("fatal: pack is corrupted (SHA1 mismatch)\nfatal: index-pack failed", Fault::Damaged),
     ("fatal: remote error: upload-pack: not our ref 1234", Fault::NotOurRef),
     ("error: Server does not allow request for unadvertised object 1234", Fault::NotOurRef),
     (

@@ -1,12 +1,12 @@
 //! Repositories made anew: filled aside, and put in their place when they are whole.
 //!
 //! Git has many words for a damaged store, and not all of them tell it from what a server did. So
-//! whatever may be the store's fault is tried once more without it. If that fails, too, the store
-//! was not to blame, and stays as it is.
+//! whatever may be the store's fault is tried once more without it, to its end. If that fails, too,
+//! the store was not to blame, or nothing better is to be had: it stays as it is.
 
 use std::path::Path;
 
-use super::{Error, Store, layout};
+use super::{Error, layout};
 use crate::diagnosis::Fault;
 use crate::error;
 
@@ -37,16 +37,16 @@ pub(super) fn is_suspect(error: &error::Error) -> bool {
 
 /// Fills a new repository, which then takes the place of the one with this name.
 pub(super) fn replace<T>(
-    store: &Store,
+    directory: &Path,
     name: &str,
     fill: impl FnOnce(&Path) -> Result<T, error::Error>,
 ) -> Result<T, error::Error> {
-    let failed = |source| store.failed(source);
-    let next = store.directory.join(layout::NEXT);
+    let failed = |source| error::Error::Store { path: directory.to_owned(), source };
+    let next = directory.join(layout::NEXT);
     layout::make_anew(&next).map_err(failed)?;
     let filled = fill(&next);
     match filled {
-        Ok(_) => layout::adopt(&store.directory, name),
+        Ok(_) => layout::adopt(directory, name),
         Err(_) => layout::remove(&next),
     }
     .map_err(failed)?;

@@ -31,7 +31,7 @@ pub(crate) fn find(store: &Store, query: &HistoryQuery) -> Result<History, Error
     }
     let mut found = look(store, &store.directory.join(layout::HISTORY), query);
     if store.found == Found::Kept && found.as_ref().is_err_and(anew::is_suspect) {
-        found = anew::replace(store, layout::HISTORY, |next| look(store, next, query));
+        found = anew::replace(&store.directory, layout::HISTORY, |next| look(store, next, query));
     }
     let reachable = found?;
     if let [commit] = &reachable[..] {

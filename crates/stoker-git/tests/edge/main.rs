@@ -7,6 +7,7 @@ mod canary;
 mod corrupt;
 mod damage;
 mod deadline;
+mod flaky;
 mod foreign;
 mod hostile;
 mod http;

@@ -15,8 +15,10 @@ impl CommitSource {
         let mut seen = 0;
         let streamed = match self.stream_rest(blobs, &mut seen, sink) {
             Err(error) if self.is_to_blame(&error) && !is_torn(&error) => {
-                self.rebuild()?;
-                self.bring(&distinct(&blobs[seen..]))?;
+                self.anew(|source| {
+                    source.fetch_trees()?;
+                    source.bring(&distinct(&blobs[seen..]))
+                })?;
                 self.stream_rest(blobs, &mut seen, sink)
             }
             streamed => streamed,

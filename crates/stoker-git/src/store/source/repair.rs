@@ -17,7 +17,7 @@ impl CommitSource {
         let way = std::mem::replace(&mut self.way, Way::Trees);
         self.has_all = way != Way::Trees;
         match self.fetch_by(way) {
-            Err(error) if self.is_to_blame(&error) => self.rebuild(),
+            Err(error) if self.is_to_blame(&error) => self.anew(Self::fetch_trees),
             Err(error) if is_not_our_ref(&error) => self.fetch_everything(),
             fetched => fetched,
         }
@@ -45,7 +45,10 @@ impl CommitSource {
         attempt: impl Fn(&mut Self) -> Result<T, Error>,
     ) -> Result<T, source::Error> {
         let answer = match attempt(self) {
-            Err(error) if self.is_to_blame(&error) => self.rebuild().and_then(|()| attempt(self)),
+            Err(error) if self.is_to_blame(&error) => self.anew(|source| {
+                source.fetch_trees()?;
+                attempt(source)
+            }),
             answer => answer,
         };
         answer.map_err(to_source)
@@ -55,14 +58,34 @@ impl CommitSource {
         !self.is_cleared && anew::is_suspect(error)
     }
 
-    /// Makes the store anew; once is enough.
-    pub(super) fn rebuild(&mut self) -> Result<(), Error> {
+    /// Tries with an empty repository, which takes the place of ours if that goes well; once is
+    /// enough.
+    pub(super) fn anew<T>(
+        &mut self,
+        attempt: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         self.is_cleared = true;
-        self.has_all = false;
-        self.objects = None;
-        let fetched = anew::replace(&self.store, layout::REPOSITORY, |next| {
-            self.run(|store, session, commit| fetch::trees(store, session, (next, commit)))
+        let had_all = std::mem::replace(&mut self.has_all, false);
+        let directory = self.store.directory.clone();
+        let tried = anew::replace(&directory, layout::REPOSITORY, |_| {
+            self.objects = None;
+            self.store.used = layout::NEXT;
+            let tried = attempt(self);
+            self.store.used = layout::REPOSITORY;
+            self.objects = None;
+            tried
         });
+        if tried.is_err() {
+            self.has_all = had_all;
+        }
+        tried
+    }
+
+    /// Fetches the commit's trees into an empty repository.
+    pub(super) fn fetch_trees(&mut self) -> Result<(), Error> {
+        let repository = self.store.repository();
+        let fetched =
+            self.run(|store, session, commit| fetch::trees(store, session, (&repository, commit)));
         match fetched {
             Err(error) if is_not_our_ref(&error) => self.fetch_everything(),
             fetched => fetched,
@@ -71,9 +94,12 @@ impl CommitSource {
 
     /// For servers that give out nothing by id: everything, and then the commit must be in it.
     pub(super) fn fetch_everything(&mut self) -> Result<(), Error> {
-        self.is_cleared = true;
+        if self.store.used == layout::REPOSITORY {
+            return self.anew(Self::fetch_everything);
+        }
         self.objects = None;
-        self.store.rebuild()?;
+        let repository = self.store.repository();
+        layout::make_anew(&repository).map_err(|source| self.store.failed(source))?;
         self.run(|store, session, _| fetch::everything(store, session))?;
         if self.is_here()? {
             return Ok(());
