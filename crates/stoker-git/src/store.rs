@@ -142,9 +142,15 @@ impl Store {
     ) -> Result<Self, error::Error> {
         let failed = |source| error::Error::Store { path: directory.to_owned(), source };
         owner::make_directory(directory).map_err(failed)?;
-        owner::refuse_foreign(directory).map_err(failed)?;
+        let judge = || owner::refuse_foreign(directory, &access.url).map_err(failed);
+        let judged = judge();
+        if judged.is_err() && !owner::has_lock(directory) {
+            judged?;
+        }
         let lock = directory.join(layout::LOCK);
         let lock = lock::Lock::take(&lock, patience, cancel).map_err(failed)?;
+        // What another run was making or removing just then may have looked foreign.
+        judge()?;
         let found = layout::repair(directory, &access.url).map_err(failed)?;
         let (directory, cancel) = (directory.to_owned(), cancel.clone());
         let used = layout::REPOSITORY;

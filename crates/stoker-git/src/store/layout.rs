@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stoker_api::word::RepoUrl;
 
@@ -85,8 +85,11 @@ pub(super) fn condemn(directory: &Path) -> Result<(), Error> {
 pub(super) fn wipe(directory: &Path) -> Result<(), Error> {
     // First what makes the rest valid, so that a crash in between leaves nothing that looks whole.
     condemn(directory)?;
-    let known = directory.join(KNOWN);
-    clear(&known).map_err(disk("remove", &known))?;
+    let (marker, known) = (directory.join(URL), directory.join(KNOWN));
+    // What a crash left of them is known to be ours as long as there is a repository beside it.
+    for file in [temporary(&marker), temporary(&known), known] {
+        clear(&file).map_err(disk("remove", &file))?;
+    }
     for name in [REPOSITORY, HISTORY, NEXT] {
         remove(&directory.join(name))?;
     }
@@ -208,10 +211,15 @@ fn has_end(name: &str, end: &str) -> bool {
 
 /// Writes a small file so that it is there whole, or not at all.
 pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
-    let temporary = path.with_extension("new");
+    let temporary = temporary(path);
     fs::write(&temporary, content)
         .and_then(|()| fs::rename(&temporary, path))
         .map_err(disk("write", path))
+}
+
+/// Where a small file is while it is being written.
+pub(super) fn temporary(path: &Path) -> PathBuf {
+    path.with_extension("new")
 }
 
 /// Whether it is a directory itself, not a link to one.

@@ -2,12 +2,13 @@
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stoker_api::word::RepoUrl;
 
 use super::Error;
-use super::layout::{HEAD, HISTORY, KNOWN, LOCK, NEXT, REPOSITORY, URL, disk, is_directory};
+use super::layout::{HEAD, HISTORY, KNOWN, LOCK, NEXT, REPOSITORY, URL};
+use super::layout::{disk, is_directory, temporary};
 
 /// Makes the store's directory, private to us, and refuses one that others could have prepared.
 pub(super) fn make_directory(directory: &Path) -> Result<(), Error> {
@@ -38,31 +39,36 @@ fn keeps_its_entries(parent: &Path, uid: u32) -> bool {
 }
 
 /// Refuses a directory that holds something of someone else under one of our names.
-pub(super) fn refuse_foreign(directory: &Path) -> Result<(), Error> {
-    if has_marker(directory) {
+pub(super) fn refuse_foreign(directory: &Path, url: &RepoUrl) -> Result<(), Error> {
+    let marker = fs::read_to_string(directory.join(URL)).unwrap_or_default();
+    if marker == url.as_str() {
         return Ok(());
     }
-    // The first run was killed before it had come so far, or this is no store at all.
-    let is_foreign_repository = |name: &&str| {
-        let repository = directory.join(name);
-        is_there(&repository) && !is_made(&repository) && !holds_no_file(&repository)
-    };
-    let is_foreign_file = |name: &&str| {
-        let path = directory.join(name);
-        let is_ours = |text: Vec<u8>| is_blank(&text) || *name == LOCK && text.starts_with(b"pid ");
-        is_there(&path) && !fs::read(&path).is_ok_and(is_ours)
-    };
-    let mut in_the_way = [REPOSITORY, HISTORY, NEXT].into_iter().find(is_foreign_repository);
-    // Beside a repository of ours a bad file is damage.
-    if in_the_way.is_none() && !is_made(&directory.join(REPOSITORY)) {
-        in_the_way = [URL, KNOWN, LOCK].into_iter().find(is_foreign_file);
+    // The first run was killed before it had come so far, the store is about to be emptied for
+    // another URL, or this is no store at all.
+    let has_marker = RepoUrl::parse(&marker).is_ok();
+    let repositories = [REPOSITORY, HISTORY, NEXT].map(|name| directory.join(name));
+    let is_ours = |path: &PathBuf| is_made(path) || has_marker && has_our_refs(path);
+    let is_foreign = |path: &&PathBuf| is_there(path) && !is_ours(path) && !holds_no_file(path);
+    if let Some(path) = repositories.iter().find(is_foreign) {
+        return Err(Error::Foreign { path: path.clone() });
     }
-    in_the_way.map_or(Ok(()), |name| Err(Error::Foreign { path: directory.join(name) }))
+    // Beside a repository of ours a bad file is damage.
+    if repositories.iter().any(is_ours) {
+        return Ok(());
+    }
+    let [marker, known, lock] = [URL, KNOWN, LOCK].map(|name| directory.join(name));
+    let files = [temporary(&marker), temporary(&known), marker, known];
+    let is_foreign = |path: &PathBuf| is_there(path) && !fs::read(path).is_ok_and(|t| is_blank(&t));
+    let in_the_way = files.into_iter().find(is_foreign);
+    let in_the_way = in_the_way.or((is_there(&lock) && !has_lock(directory)).then_some(lock));
+    in_the_way.map_or(Ok(()), |path| Err(Error::Foreign { path }))
 }
 
-fn has_marker(directory: &Path) -> bool {
-    let marker = fs::read_to_string(directory.join(URL));
-    marker.is_ok_and(|url| RepoUrl::parse(&url).is_ok())
+/// Whether there is a lock of ours, though nobody may hold it.
+pub(super) fn has_lock(directory: &Path) -> bool {
+    let lock = fs::read(directory.join(LOCK));
+    lock.is_ok_and(|text| is_blank(&text) || text.starts_with(b"pid "))
 }
 
 fn is_there(path: &Path) -> bool {
@@ -73,8 +79,11 @@ fn is_there(path: &Path) -> bool {
 /// not reach the disk before the power failed, by where its refs are.
 fn is_made(repository: &Path) -> bool {
     let head = fs::read(repository.join("HEAD")).unwrap_or_default();
-    let refs = repository.join("refs/stoker");
-    is_directory(repository) && (head == HEAD || is_blank(&head) && is_directory(&refs))
+    is_directory(repository) && head == HEAD || is_blank(&head) && has_our_refs(repository)
+}
+
+fn has_our_refs(repository: &Path) -> bool {
+    is_directory(repository) && is_directory(&repository.join("refs/stoker"))
 }
 
 /// Whether nothing is lost with a directory. Before the first file, ours looks like that, too.

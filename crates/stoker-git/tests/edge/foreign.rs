@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use stoker_git::{Error, store};
 use stoker_testkit::git::{Edit, Repo, Tree};
@@ -47,6 +48,8 @@ fn whatever_someone_else_has_under_our_names_is_refused_and_stays_as_it_is() {
         "repo.git",
         "url",
         "known-commits",
+        "url.new",
+        "known-commits.new",
         "lock",
     ];
     for name in plants {
@@ -72,6 +75,74 @@ fn assert_refused(place: &Place, name: &str, (repo, commit): (&Repo, &stoker_tes
     };
     assert_eq!(path, place.directory().join(name));
     assert_eq!(fs::read_dir(place.directory()).unwrap().count(), 1, "{name}: nothing was added");
+}
+
+// A file with that name and a URL in it is not rare enough to be a proof.
+#[test]
+fn another_url_beside_a_repository_of_someone_else_does_not_make_it_ours() {
+    let (repo, commit) = plant();
+    for name in ["repo.git", "history.git", "next.git"] {
+        let place = Place::new();
+        let theirs = place.directory().join(name);
+        repo.git(["clone", "--quiet", "--bare", &repo.url(), theirs.to_str().unwrap()]).unwrap();
+        fs::write(place.directory().join("url"), "https://git.example/theirs.git").unwrap();
+        let error = place.commit(&public(&repo.url()), &commit).unwrap_err();
+        assert!(is_foreign(&error), "{name}: {error:?}");
+        assert!(theirs.join("packed-refs").exists(), "{name}");
+        assert_eq!(
+            fs::read_dir(place.directory()).unwrap().count(),
+            2,
+            "{name}: nothing was added"
+        );
+    }
+}
+
+#[test]
+fn a_store_of_another_url_is_ours_however_damaged() {
+    let (repo, commit) = plant();
+    let (other, _) = plant();
+    let damages: [(&str, Interruption); 3] = [
+        ("HEAD", |store| fs::write(store.join("repo.git/HEAD"), "garbage").unwrap()),
+        ("refs", |store| fs::remove_dir_all(store.join("repo.git/refs")).unwrap()),
+        ("a crash", |store| {
+            for name in ["url.new", "known-commits.new"] {
+                fs::write(store.join(name), "torn").unwrap();
+            }
+        }),
+    ];
+    for (name, damage) in damages {
+        let place = Place::new();
+        drop(place.open(&public(&other.url())).unwrap());
+        damage(&place.directory());
+        place.commit(&public(&repo.url()), &commit).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+        assert!(!place.directory().join("url.new").exists(), "{name}");
+    }
+}
+
+// While one run makes its store, another sees a part of it.
+#[test]
+fn a_store_that_another_run_is_making_is_waited_for() {
+    let (repo, _) = plant();
+    let access = public(&repo.url());
+    let place = Place::new();
+    drop(place.open(&access).unwrap());
+    let (url, git) = (place.directory().join("url"), place.directory().join("repo.git"));
+    fs::remove_file(url).unwrap();
+    fs::rename(git.join("HEAD"), git.join("HEAD.new")).unwrap();
+    fs::remove_dir_all(git.join("refs")).unwrap();
+    let lock = fs::File::open(place.directory().join("lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    std::thread::scope(|scope| {
+        let opened = scope.spawn(|| place.open(&access).map(drop));
+        std::thread::sleep(Duration::from_millis(200));
+        fs::rename(git.join("HEAD.new"), git.join("HEAD")).unwrap();
+        drop(lock);
+        opened.join().unwrap().unwrap();
+    });
+}
+
+fn is_foreign(error: &Error) -> bool {
+    matches!(error, Error::Store { source: store::Error::Foreign { .. }, .. })
 }
 
 #[test]
