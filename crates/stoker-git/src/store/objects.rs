@@ -9,12 +9,13 @@ mod content;
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::ops::ControlFlow;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::thread;
 
 use rustix::pipe::{PIPE_BUF, fcntl_getpipe_size, fcntl_setpipe_size};
+use rustix::process::Signal;
 use stoker_sync::source::ObjectId;
 
 use super::Error;
@@ -191,8 +192,11 @@ impl Objects {
         let mut content = Content::new(&mut self.answers, (kind, size), id);
         let received = receive(index, header, &mut content);
         let goes_on = matches!(received, Ok(ControlFlow::Continue(())));
-        if content.has_failed() || goes_on && !content.skip() {
+        if content.has_wrong_id() {
             return Err(self.unless_cancelled(Error::Torn { id }));
+        }
+        if content.has_failed() || goes_on && !content.skip() {
+            return Err(self.early_end(Error::Torn { id }));
         }
         if goes_on {
             let read = self.answers.read_exact(&mut [0]);
@@ -235,16 +239,25 @@ impl Objects {
                 .map(|(kind, size)| Header::Found { kind, size }),
             _ => None,
         };
-        header.ok_or_else(|| self.silence())
+        let unreadable = Error::Read { source: Fault::Store };
+        match header {
+            Some(header) => Ok(header),
+            None if self.line.is_empty() => Err(self.early_end(unreadable)),
+            None => Err(self.unless_cancelled(unreadable)),
+        }
     }
 
-    fn check<T>(&self, done: io::Result<T>) -> Result<T, Error> {
-        done.map_err(|_| self.silence())
+    fn check<T>(&mut self, done: io::Result<T>) -> Result<T, Error> {
+        done.map_err(|_| self.early_end(Error::Read { source: Fault::Store }))
     }
 
-    /// A broken pipe, or no answer, means that git died of a store that it could not read.
-    fn silence(&self) -> Error {
-        self.unless_cancelled(Error::Read { source: Fault::Store })
+    /// Git has closed its pipes: it died of a store that it could not read, unless somebody ended
+    /// it, such as a kernel that is out of memory.
+    fn early_end(&mut self, error: Error) -> Error {
+        let signal = self.child.wait().ok().and_then(|status| status.signal());
+        let is_killed = [Signal::KILL, Signal::TERM].iter().any(|s| signal == Some(s.as_raw()));
+        let killed = || Error::Read { source: Fault::Other { detail: "it was killed".into() } };
+        self.unless_cancelled(if is_killed { killed() } else { error })
     }
 
     fn unless_cancelled(&self, error: Error) -> Error {

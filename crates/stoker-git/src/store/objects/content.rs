@@ -25,6 +25,11 @@ impl<R: Read> Content<R> {
         self.failure.is_some()
     }
 
+    /// Whether all of its bytes came, and were not its own.
+    pub(super) fn has_wrong_id(&self) -> bool {
+        self.failure == Some(io::ErrorKind::InvalidData)
+    }
+
     /// Skips what was not read, and returns whether it was there.
     pub(super) fn skip(&mut self) -> bool {
         io::copy(&mut self.bytes, &mut io::sink()).is_ok() && self.bytes.limit() == 0

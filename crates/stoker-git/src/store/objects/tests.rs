@@ -50,3 +50,27 @@ fn pipes_of_one_page_are_enough_for_any_number_of_questions() {
     let contents: std::collections::HashSet<_> = contents.unwrap().into_iter().collect();
     assert_eq!(contents.len(), ids.len());
 }
+
+// Short of memory, the kernel ends whoever has most of it: the store is as good as before.
+#[test]
+fn a_git_that_was_killed_says_nothing_about_the_store() {
+    let (repo, _) = Repo::with(Tree::new().noise("big", 1, 4_000_000).file("small", "1")).unwrap();
+    let id = |name: &str| {
+        ObjectId::parse_hex(repo.git(["rev-parse", name]).unwrap().trim_ascii_end()).unwrap()
+    };
+    for ids in [vec![id("main:big")], vec![id("main:small"), id("main:big"), id("main:small")]] {
+        let mut objects = Objects::start(repo.path(), &Cancel::default()).unwrap();
+        let git = rustix::process::Pid::from_child(&objects.child);
+        let ended = objects.contents(&ids, &mut |_, header, content| {
+            if matches!(header, Header::Found { size: 4_000_000, .. }) {
+                content.read_exact(&mut [0; 1000]).unwrap();
+                rustix::process::kill_process(git, Signal::KILL).unwrap();
+                content.read_to_end(&mut Vec::new()).unwrap_err();
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        let Err(Error::Read { source: Fault::Other { .. } }) = ended else { panic!("{ended:?}") };
+        let asked = objects.info(&ids).unwrap_err();
+        assert!(matches!(asked, Error::Read { source: Fault::Other { .. } }), "{asked:?}");
+    }
+}
