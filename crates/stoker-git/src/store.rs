@@ -25,6 +25,7 @@ mod objects;
 mod owner;
 mod source;
 mod tree;
+mod vain;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -199,6 +200,9 @@ impl Error {
             Self::Foreign { .. } => "name an empty or a new directory with --store".to_owned(),
             Self::NotOurs { path } => {
                 format!("use another --store, or: ls -ld {}", path.display())
+            }
+            Self::Read { source: Fault::Other { .. } } => {
+                "run it again; if that does not help, see whether there is memory enough".to_owned()
             }
             Self::Read { .. } | Self::Missing { .. } | Self::Damaged { .. } | Self::Torn { .. } => {
                 "run it again: the store is made anew; or use another --store".to_owned()

@@ -19,8 +19,12 @@ pub(super) const HISTORY: &str = "history.git";
 pub(super) const NEXT: &str = "next.git";
 /// Ids that were found in the history before.
 pub(super) const KNOWN: &str = "known-commits";
+/// What a store made anew did not help with.
+pub(super) const VAIN: &str = "in-vain";
 /// Which repository the rest belongs to.
 pub(super) const URL: &str = "url";
+/// The small files that are written.
+pub(super) const FILES: [&str; 3] = [URL, KNOWN, VAIN];
 /// Who uses the store.
 pub(super) const LOCK: &str = "lock";
 /// What a repository of ours has in its `HEAD`, and nobody else's.
@@ -85,10 +89,11 @@ pub(super) fn condemn(directory: &Path) -> Result<(), Error> {
 pub(super) fn wipe(directory: &Path) -> Result<(), Error> {
     // First what makes the rest valid, so that a crash in between leaves nothing that looks whole.
     condemn(directory)?;
-    let (marker, known) = (directory.join(URL), directory.join(KNOWN));
-    // What a crash left of them is known to be ours as long as there is a repository beside it.
-    for file in [temporary(&marker), temporary(&known), known] {
-        clear(&file).map_err(disk("remove", &file))?;
+    // What a crash left of files is known to be ours as long as there is a repository beside it.
+    for file in FILES.map(|name| directory.join(name)) {
+        for path in [temporary(&file), file] {
+            clear(&path).map_err(disk("remove", &path))?;
+        }
     }
     for name in [REPOSITORY, HISTORY, NEXT] {
         remove(&directory.join(name))?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use stoker_api::word::RepoUrl;
 
 use super::Error;
-use super::layout::{HEAD, HISTORY, KNOWN, LOCK, NEXT, REPOSITORY, URL};
+use super::layout::{FILES, HEAD, HISTORY, LOCK, NEXT, REPOSITORY, URL};
 use super::layout::{disk, is_directory, temporary};
 
 /// Makes the store's directory, private to us, and refuses one that others could have prepared.
@@ -57,10 +57,11 @@ pub(super) fn refuse_foreign(directory: &Path, url: &RepoUrl) -> Result<(), Erro
     if repositories.iter().any(is_ours) {
         return Ok(());
     }
-    let [marker, known, lock] = [URL, KNOWN, LOCK].map(|name| directory.join(name));
-    let files = [temporary(&marker), temporary(&known), marker, known];
+    let files = FILES.map(|name| directory.join(name));
+    let mut files = files.into_iter().flat_map(|path| [temporary(&path), path]);
+    let lock = directory.join(LOCK);
     let is_foreign = |path: &PathBuf| is_there(path) && !fs::read(path).is_ok_and(|t| is_blank(&t));
-    let in_the_way = files.into_iter().find(is_foreign);
+    let in_the_way = files.find(is_foreign);
     let in_the_way = in_the_way.or((is_there(&lock) && !has_lock(directory)).then_some(lock));
     in_the_way.map_or(Ok(()), |path| Err(Error::Foreign { path }))
 }

@@ -13,7 +13,7 @@ use stoker_sync::source::{self, Entry, Kind, ObjectId, Sink, Source};
 use super::first::Way;
 use super::layout::Found;
 use super::objects::{Header, ObjectKind, Objects};
-use super::{Error, Store, layout, tree};
+use super::{Error, Store, layout, tree, vain};
 use crate::diagnosis::Fault;
 use crate::error;
 
@@ -35,6 +35,10 @@ pub struct CommitSource {
     /// Whether the store is not to blame for what goes wrong: nothing in it is older than this run,
     /// or it was made anew already.
     is_cleared: bool,
+    /// The object with which a store made anew did not help.
+    in_vain: Option<ObjectId>,
+    /// Whether the server sent everything that it has.
+    has_everything: bool,
 }
 
 #[derive(Debug, Default)]
@@ -51,8 +55,19 @@ impl CommitSource {
     ) -> Result<Self, error::Error> {
         let (seen, way) = (Seen::default(), Way::Trees);
         let is_cleared = store.found != Found::Kept;
-        let mut opened =
-            Self { store, commit, objects: None, seen, way, has_all: false, is_cleared };
+        let in_vain = vain::recall(&store, &commit);
+        let (has_all, has_everything, objects) = (false, false, None);
+        let mut opened = Self {
+            store,
+            commit,
+            objects,
+            seen,
+            way,
+            has_all,
+            is_cleared,
+            in_vain,
+            has_everything,
+        };
         if !opened.is_here().unwrap_or(false) {
             // What a crowded store had was enough but for a few files, so few of them are wanted
             // now.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stoker_git::Access;
-use stoker_sync::source::{ObjectId, Source};
+use stoker_sync::source::{self, ObjectId, Source};
 use stoker_testkit::git::bad::{BadServer, Fault as Wire, Lie};
 use stoker_testkit::git::{Oid, Repo, Tree};
 
@@ -101,4 +101,38 @@ fn what_a_store_holds_outlives_a_server_that_lies_about_files() {
         drop(source);
         world.assert_holds(&small);
     }
+}
+
+// What the server has lost does not come back with another clone.
+#[test]
+fn a_file_that_the_server_has_not_is_asked_for_but_the_store_is_not_made_anew_again() {
+    let world = world();
+    let (small, big) = world.fetch_small();
+    let poll = || {
+        let before = world.server.http().requests().len();
+        let mut source = world.place.commit(&world.access(), &world.commit).unwrap();
+        let error = source.fetch(&[small[0], ObjectId([7; 20])]).unwrap_err();
+        assert!(matches!(error, source::Error::Missing { .. }), "{error:?}");
+        world.server.http().requests().len() - before
+    };
+    let first = poll();
+    let later = [poll(), poll()];
+    assert!(later.iter().all(|count| *count < first && *count <= 4), "{first}, then {later:?}");
+    let mut source = world.place.commit(&world.access(), &world.commit).unwrap();
+    assert_eq!(source.fetch(&[small[1], big]).unwrap().len(), 2);
+}
+
+#[test]
+fn a_tree_that_no_store_helps_with_is_fetched_anew_once_per_commit() {
+    let world = world();
+    world.fetch_small();
+    let poll = |tree: u8| {
+        let before = world.server.http().requests().len();
+        let mut source = world.place.commit(&world.access(), &world.commit).unwrap();
+        source.list(&[ObjectId([tree; 20])]).unwrap_err();
+        world.server.http().requests().len() - before
+    };
+    assert!(poll(7) > 0, "the store may be to blame");
+    assert_eq!([poll(7), poll(7)], [0, 0]);
+    assert!(poll(8) > 0, "that is another tree");
 }

@@ -1,7 +1,7 @@
 //! How a commit comes into the store, and how the store is mended where it fails us.
 
 use stoker_api::word::Commit;
-use stoker_sync::source;
+use stoker_sync::source::{self, ObjectId};
 
 use super::{CommitSource, to_source};
 use crate::command::Session;
@@ -9,7 +9,7 @@ use crate::diagnosis::Fault;
 use crate::error::Error;
 use crate::remote::with_fresh_credentials;
 use crate::store::first::Way;
-use crate::store::{self, Store, anew, fetch, layout};
+use crate::store::{self, Store, anew, fetch, layout, vain};
 
 impl CommitSource {
     /// Fetches the commit, if need be into a store made anew.
@@ -44,18 +44,35 @@ impl CommitSource {
         &mut self,
         attempt: impl Fn(&mut Self) -> Result<T, Error>,
     ) -> Result<T, source::Error> {
-        let answer = match attempt(self) {
-            Err(error) if self.is_to_blame(&error) => self.anew(|source| {
+        let first = attempt(self);
+        let is_to_blame = first.as_ref().is_err_and(|error| self.is_to_blame(error));
+        let answer = if is_to_blame {
+            self.anew(|source| {
                 source.fetch_trees()?;
                 attempt(source)
-            }),
-            answer => answer,
+            })
+        } else {
+            first
         };
+        let missed = answer.as_ref().err().and_then(vain::object);
+        if let Some(id) = missed.filter(|_| is_to_blame || self.has_everything) {
+            self.give_up(id);
+        }
         answer.map_err(to_source)
     }
 
     pub(super) fn is_to_blame(&self, error: &Error) -> bool {
-        !self.is_cleared && anew::is_suspect(error)
+        let is_in_vain = self.in_vain.is_some() && vain::object(error) == self.in_vain;
+        !self.is_cleared && !is_in_vain && anew::is_suspect(error)
+    }
+
+    /// Remembers that no other store helps with this object. If that can't be written, it is tried
+    /// again next time.
+    fn give_up(&mut self, id: ObjectId) {
+        if self.in_vain != Some(id) {
+            drop(vain::remember(&self.store, &self.commit, id));
+            self.in_vain = Some(id);
+        }
     }
 
     /// Tries with an empty repository, which takes the place of ours if that goes well; once is
@@ -65,7 +82,7 @@ impl CommitSource {
         attempt: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.is_cleared = true;
-        let had_all = std::mem::replace(&mut self.has_all, false);
+        let had = (std::mem::replace(&mut self.has_all, false), self.has_everything);
         let directory = self.store.directory.clone();
         let tried = anew::replace(&directory, layout::REPOSITORY, |_| {
             self.objects = None;
@@ -76,7 +93,7 @@ impl CommitSource {
             tried
         });
         if tried.is_err() {
-            self.has_all = had_all;
+            (self.has_all, self.has_everything) = had;
         }
         tried
     }
@@ -102,6 +119,7 @@ impl CommitSource {
         layout::make_anew(&repository).map_err(|source| self.store.failed(source))?;
         self.run(|store, session, _| fetch::everything(store, session))?;
         if self.is_here()? {
+            self.has_everything = true;
             return Ok(());
         }
         Err(self.store.not_fetched(&self.commit, Fault::NotOurRef))

@@ -55,6 +55,9 @@ impl CommitSource {
     }
 
     fn fetch_files(&mut self, absent: &[ObjectId]) -> Result<(), Error> {
+        if self.has_everything {
+            return Ok(());
+        }
         let nearly_all = !self.has_all
             && absent.len() >= MANY
             && absent.len() as u64 * 2 >= self.seen.files
@@ -73,7 +76,10 @@ impl CommitSource {
                 source,
             },
         );
+        let is_in_vain = self.in_vain.is_some_and(|id| absent.contains(&id));
         match fetched {
+            // Then it is told which of them is missing.
+            Err(error) if is_not_our_ref(&error) && is_in_vain => Ok(()),
             Err(error) if is_not_our_ref(&error) => self.fetch_everything(),
             fetched => fetched,
         }
