@@ -137,6 +137,21 @@ fn live(scratch: &Scratch) -> BTreeMap<Vec<u8>, (Vec<u8>, bool)> {
     scratch.files("data").into_iter().filter_map(file).collect()
 }
 
+/// Somebody deletes a file.
+fn delete(scratch: &Scratch, world: &mut World, number: prop::sample::Index) {
+    let all: Vec<_> = world.live.keys().cloned().collect();
+    if all.is_empty() {
+        return;
+    }
+    let path = number.get(&all);
+    scratch.remove([b"data/", path.as_slice()].concat());
+    world.live.remove(path);
+    // The model knows no directories, and those of the gateway's own are in the way.
+    if crate::name::keeper(path, crate::compose::Case::Matters).is_some() {
+        scratch.remove_empty_above(path);
+    }
+}
+
 /// Lets something happen to the disk and to the model, and holds one against the other.
 fn happen(
     scratch: &Scratch,
@@ -158,18 +173,7 @@ fn happen(
                 world.live.insert(path, (vec![b'0' + content], is_executable));
             }
         }
-        Happening::Delete { number } => {
-            let all: Vec<_> = world.live.keys().cloned().collect();
-            if !all.is_empty() {
-                let path = number.get(&all);
-                scratch.remove([b"data/", path.as_slice()].concat());
-                world.live.remove(path);
-                // The model knows no directories, and those of the gateway's own are in the way.
-                if crate::name::keeper(path, crate::compose::Case::Matters).is_some() {
-                    scratch.remove_empty_above(path);
-                }
-            }
-        }
+        Happening::Delete { number } => delete(scratch, world, *number),
         Happening::Sync { files, mappings, excludes } => {
             let request = requested(files, mappings, *excludes, look);
             let commit = Commit::from_files(files);
