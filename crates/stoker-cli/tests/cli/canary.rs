@@ -1,6 +1,5 @@
 //! A credential of each kind, and all places where it could show: it shows in none (F1, F2, B12).
 
-use std::ffi::OsString;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -15,13 +14,11 @@ use stoker_testkit::gateway::{Fault as GatewayFault, Gateway, Options, Ugly};
 use stoker_testkit::git::bad::{BadServer, Fault};
 use stoker_testkit::git::http::{Auth, HttpServer, Injection};
 use stoker_testkit::git::ssh::{Kind, SshServer};
-use stoker_testkit::git::tls::{Authority, Flaw};
 use stoker_testkit::leak::{Canary, Safe, Watch};
-use stoker_testkit::port::DeadPort;
 use stoker_testkit::process::{self, Guarded};
 
 use crate::document::{PROJECTS, gateway_sync};
-use crate::world::{Run, STOKER, World, plant, plant_files};
+use crate::world::{World, guarded, plant, plant_files};
 
 /// Every way to ask for more or less output.
 const VOLUMES: [&[&str]; 6] = [&["-q"], &[], &["-v"], &["-vv"], &["-o", "json"], &["-o", "yaml"]];
@@ -154,9 +151,7 @@ fn rsa_key(path: &Path) {
 fn the_key_of_a_github_app_and_its_token_are_seen_nowhere() {
     const TOKEN: &str = "ghs_canary7f3ab81e0042";
     let (world, repo, safe) = (World::new(), plant(), Safe::new());
-    let server = HttpServer::start().unwrap();
-    let url = server.mount("plant", &repo);
-    server.require(Auth::Basic("x-access-token".into(), TOKEN.into()));
+    let (server, url) = guarded(&repo, TOKEN);
     let key = safe.path("app.pem");
     rsa_key(&key);
     let canary = Canary::of_key(&key).and(Canary::new([TOKEN]));
@@ -218,23 +213,6 @@ fn the_key_of_a_gateway_is_seen_nowhere() {
     watch.ends_without_a_leak(&["git"]);
 }
 
-// Credentials over http are for this machine only, and a proxy may be anywhere.
-#[test]
-fn a_token_for_this_machine_goes_by_no_proxy_of_the_environment() {
-    let (world, repo, safe) = (World::new(), plant(), Safe::new());
-    let server = HttpServer::start().unwrap();
-    let url = server.mount("plant", &repo);
-    server.require(Auth::Basic("x-access-token".into(), "t".into()));
-    let (token, port) = (safe.put("token", "t"), DeadPort::take().unwrap());
-    let words = world.words("sync", &url, &["--token-file", &token]);
-    let mut command = world.command(STOKER, words);
-    command.env("http_proxy", format!("http://127.0.0.1:{}", port.number().unwrap()));
-    Run::ended(command).exits(0);
-    let far = "http://proxy.example:3128";
-    let refused = world.sync(&url, &["--token-file", &token, "--proxy", far]).exits(2);
-    assert!(refused.stderr.contains("--allow-insecure-http"), "{refused:?}");
-}
-
 #[test]
 fn a_token_passes_a_proxy_unseen_and_a_password_in_a_proxy_url_is_refused_unsaid() {
     let (world, repo, safe) = (World::new(), plant(), Safe::new());
@@ -258,49 +236,4 @@ fn a_token_passes_a_proxy_unseen_and_a_password_in_a_proxy_url_is_refused_unsaid
         2,
     );
     at_every_volume((&world, "https://user:hunter2-canary@plant.invalid/a.git"), &[], &canary, 2);
-}
-
-// B12
-#[test]
-fn a_private_authority_is_trusted_by_file_and_nothing_else_is() {
-    let (world, repo) = (World::new(), plant());
-    let (ours, other) = (Authority::new().unwrap(), Authority::new().unwrap());
-    let server = HttpServer::start_tls(&ours.issue(Flaw::None).unwrap()).unwrap();
-    let url = server.mount("plant", &repo);
-    let file = |authority: &Authority| authority.file().to_str().unwrap().to_owned();
-    let refused = |more: &[&str], remedy: &str| {
-        let run = world.sync(&url, more).exits(1);
-        assert!(run.stderr.contains(&url) && run.stderr.contains(remedy), "{run:?}");
-        assert_eq!(world.live(), stoker_testkit::tree::Tree::default());
-    };
-    refused(&[], "--ca-file");
-    refused(&["--ca-file", &file(&other)], "--ca-file");
-    for (flaw, remedy) in [
-        (Flaw::Expired, "certificate"),
-        (Flaw::WrongHost, "use the host name"),
-        (Flaw::SelfSigned, "--ca-file"),
-    ] {
-        server.present(&ours.issue(flaw).unwrap()).unwrap();
-        refused(&["--ca-file", &file(&ours)], remedy);
-    }
-    server.present(&ours.issue(Flaw::None).unwrap()).unwrap();
-    world.sync(&url, &["--ca-file", &file(&ours)]).exits(0);
-    assert_eq!(world.live(), plant_files());
-}
-
-// B5: a redirect to another host gets no credentials.
-#[test]
-fn a_redirect_to_another_host_gets_no_token() {
-    let (world, repo, safe) = (World::new(), plant(), Safe::new());
-    let (server, stranger) = (HttpServer::start().unwrap(), HttpServer::start().unwrap());
-    let url = server.mount("plant", &repo);
-    stranger.mount("plant", &repo);
-    stranger.require(Auth::Basic("x-access-token".into(), "elsewhere".into()));
-    server.redirect("plant", 302, &stranger.url_at("localhost", "plant"));
-    let token = safe.put("token", "canary-of-the-first-host");
-    let words: Vec<OsString> = world.words("sync", &url, &["--token-file", &token]);
-    let run = world.stoker(words).exits(1);
-    run.hides(&Canary::new(["canary-of-the-first-host"]));
-    let sent = stranger.requests().iter().any(|request| request.header("authorization").is_some());
-    assert!(!sent, "the stranger was told the token");
 }

@@ -1,18 +1,15 @@
 //! `-f`: Secrets beside the document, and flags in their place.
 
 use stoker_testkit::gateway::{Gateway, Options};
-use stoker_testkit::git::http::{Auth, HttpServer};
 use stoker_testkit::git::{Edit, Tree};
 
 use crate::document::{PROJECTS, gateway_sync, run};
-use crate::world::{World, plant, plant_files};
+use crate::world::{World, guarded, plant, plant_files};
 
 #[test]
 fn secrets_beside_the_document_are_served_and_a_missing_one_is_named() {
     let (world, repo) = (World::new(), plant());
-    let server = HttpServer::start().unwrap();
-    let url = server.mount("plant", &repo);
-    server.require(Auth::Basic("x-access-token".into(), "s3cret".into()));
+    let (_server, url) = guarded(&repo, "s3cret");
     let auth = "    auth: {token: {secretRef: {name: git-token}}}\n    allowInsecureHTTP: true\n";
     let yaml = gateway_sync(&url, PROJECTS) + auth;
     let refused = run(&world, &yaml, &[]).exits(2);
@@ -75,9 +72,7 @@ fn the_gateway_of_the_document_is_told_only_where_a_flag_says_which() {
 #[test]
 fn credentials_over_http_are_judged_when_the_flags_are_known() {
     let (world, repo) = (World::new(), plant());
-    let server = HttpServer::start().unwrap();
-    let url = server.mount("plant", &repo);
-    server.require(Auth::Basic("x-access-token".into(), "s3cret".into()));
+    let (_server, url) = guarded(&repo, "s3cret");
     let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: git-token}\nstringData: {token: s3cret}\n";
     let auth = format!("    auth: {{token: {{secretRef: {{name: git-token}}}}}}\n{secret}");
     run(&world, &(gateway_sync(&url, PROJECTS) + &auth), &[]).exits(0);

@@ -29,6 +29,7 @@ mod site;
 mod terminal;
 mod told;
 mod trace;
+mod trust;
 mod untouched;
 mod update;
 mod usage;

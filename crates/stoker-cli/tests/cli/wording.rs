@@ -9,7 +9,7 @@ use stoker_testkit::leak::Canary;
 use crate::refusal::refused;
 use crate::trace::{can_trace, learn, strike};
 use crate::update::Update;
-use crate::world::{Run, World, plant};
+use crate::world::{Run, World, guarded, plant};
 
 #[track_caller]
 fn hint(run: &Run) -> String {
@@ -129,9 +129,7 @@ fn a_run_that_was_applied_in_part_says_where_to_look_and_what_to_do() {
 #[test]
 fn what_a_credential_file_holds_is_never_shown() {
     let (world, repo) = (World::new(), plant());
-    let server = HttpServer::start().unwrap();
-    let url = server.mount("plant", &repo);
-    server.require(Auth::Basic("x-access-token".into(), "right".into()));
+    let (_server, url) = guarded(&repo, "right");
     let canary = Canary::new(["canary-of-the-token-file"]);
     for content in [
         "canary-of-the-token-file",

@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
+use stoker_testkit::git::http::{Auth, HttpServer};
 use stoker_testkit::git::{Repo, Tree};
 use stoker_testkit::leak::Canary;
 use stoker_testkit::process::{self, Guarded};
@@ -176,6 +177,14 @@ impl Run {
         assert_eq!(self.code, code, "{self:#?}");
         self
     }
+}
+
+/// A server that gives the plant to whoever has this token.
+pub(crate) fn guarded(repo: &Repo, token: &str) -> (HttpServer, String) {
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", repo);
+    server.require(Auth::Basic("x-access-token".into(), token.into()));
+    (server, url)
 }
 
 /// A repository with two projects of a plant.

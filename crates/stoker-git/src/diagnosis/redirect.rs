@@ -9,7 +9,7 @@ pub(super) fn elsewhere(stderr: &str, access: &Access, has_failed: bool) -> Opti
     let target = stderr.lines().find_map(redirected).or_else(refuser);
     let target = target.filter(|target| !is_meant(access, target))?;
     let (scheme, _) = target.split_once("://")?;
-    Some(format!("{scheme}://{}", host_of(target)))
+    Some(format!("{scheme}://{}", address_of(target)))
 }
 
 /// `warning: redirecting to https://other/`
@@ -28,11 +28,11 @@ fn refuser(line: &str) -> Option<&str> {
 
 /// Whether that is where we meant to go: to the repository's host, or by way of the proxy.
 fn is_meant(access: &Access, target: &str) -> bool {
-    let proxy = access.proxy.as_ref().map(|proxy| host_of(proxy.as_str()));
-    host_of(access.url.as_str()) == host_of(target) || proxy == Some(host_of(target))
+    let proxy = access.proxy.as_ref().map(|proxy| address_of(proxy.as_str()));
+    address_of(access.url.as_str()) == address_of(target) || proxy == Some(address_of(target))
 }
 
-fn host_of(url: &str) -> String {
+fn address_of(url: &str) -> String {
     let address = url.split_once("://").map_or("", |(_, rest)| rest);
     let address = address.split('/').next().unwrap_or_default();
     address.rsplit_once('@').map_or(address, |(_, host)| host).to_ascii_lowercase()
