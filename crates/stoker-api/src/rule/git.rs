@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::grammar::{HOST, PORT, SEMVER, USER};
+use super::grammar::{HOST, INNER_ADDRESS, PORT, SEMVER, USER};
 use super::{rule, rules};
 
 pub(crate) fn repo_url() -> Value {
@@ -19,7 +19,9 @@ pub(crate) fn repo_url() -> Value {
             "git.repo holds a character that a URL can't hold (a space, a control character, or one of \\ ? # < > \" ` |): remove it",
         ),
         rule(
-            r"!self.matches(r'^(https?|git)://[^/]*@|^ssh://[^/@]*:[^/]*@|^[^/:]+:[^/]*@')",
+            &format!(
+                "!self.matches(r'^(https?|git)://[^/]*@|^ssh://[^/@]*:[^/]*@|^[^/:]+:[^/]*@|{INNER_ADDRESS}')"
+            ),
             "git.repo holds credentials: remove what stands before \"@\", put it into a Secret and name that in git.auth",
         ),
         rule(
@@ -94,7 +96,7 @@ pub(crate) fn api_base_url() -> Value {
 fn http_url_rule(field: &str, example: &str) -> (String, String) {
     (
         format!(
-            r#"self.matches(r'^https?://{HOST}{PORT}(/.*)?$') && !self.matches(r'[\p{{Cc}}\p{{Z}}\\?#<>"`|]')"#
+            r#"self.matches(r'^https?://{HOST}{PORT}(/.*)?$') && !self.matches(r'[\p{{Cc}}\p{{Z}}\\?#<>"`|]|{INNER_ADDRESS}')"#
         ),
         format!("{field} must be a URL without credentials, such as {example}"),
     )

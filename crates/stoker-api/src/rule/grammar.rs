@@ -10,6 +10,9 @@ pub(super) const PORT: &str =
 /// A user name of ssh; it can't be taken for an option.
 pub(super) const USER: &str = r"[A-Za-z0-9_][A-Za-z0-9._~+-]*";
 
+/// A URL inside a URL's path that says who, as in `https://mirror/https://token@host/plant`.
+pub(super) const INNER_ADDRESS: &str = r"^[^/:]*:.*://[^/]*@";
+
 /// What Go reads as a duration, within bounds that can't overflow.
 pub(super) const INTERVAL: &str = r"^(0|([0-9]{1,5}(\.[0-9]{1,9})?(ms|h|m|s))+)$";
 

@@ -78,6 +78,7 @@ fn urls_of_every_transport_are_taken() {
         ("host:~/plant", Transport::Ssh, Some("host")),
         ("git@host:a://b", Transport::Ssh, Some("host")),
         ("git@host:org/re@po", Transport::Ssh, Some("host")),
+        ("https://mirror/https://host/re@po", Transport::Https, Some("mirror")),
         ("git://host/plant", Transport::Git, Some("host")),
         ("file:///srv/plant.git", Transport::File, None),
     ];
@@ -99,6 +100,10 @@ fn urls_that_run_leak_or_miss_something_are_refused() {
         ("ssh://git:pw@host/x", E::Credentials),
         ("user:pw@host:x", E::Credentials),
         ("git://user@host/x", E::Credentials),
+        ("https://mirror/https://user:pw@host/x", E::Credentials),
+        ("ssh://git@mirror/https://token@host/x", E::Credentials),
+        ("git@host:https://user:pw@host/x", E::Credentials),
+        ("a:22https://user:pw@", E::Credentials),
         ("ext::sh -c id", E::Character(' ')),
         ("ext::sh", E::Scheme),
         ("HTTPS://host/x", E::Scheme),

@@ -88,7 +88,7 @@ impl RepoUrl {
     pub fn host(&self) -> Option<&str> {
         let rest = match split_scheme(&self.0) {
             Some(("file", _)) => return None,
-            Some((_, rest)) => rest.split('/').next()?,
+            Some((_, rest)) => before_slash(rest),
             None => self.0.split_once(':')?.0,
         };
         let address = rest.rsplit_once('@').map_or(rest, |(_, address)| address);
@@ -99,7 +99,7 @@ impl RepoUrl {
     }
 
     fn check(text: &str) -> Result<Cow<'_, str>, UrlError> {
-        check_characters(text)?;
+        check_text(text)?;
         match split_scheme(text) {
             Some(("https" | "http" | "git", rest)) => check_web(rest, Path::Required)?,
             Some(("ssh", rest)) => check_ssh(rest)?,
@@ -113,7 +113,7 @@ impl RepoUrl {
 
 impl HttpUrl {
     fn check(text: &str) -> Result<Cow<'_, str>, UrlError> {
-        check_characters(text)?;
+        check_text(text)?;
         match split_scheme(text) {
             Some(("https" | "http", rest)) => check_web(rest, Path::Optional)?,
             _ => return Err(UrlError::WebScheme),
@@ -134,13 +134,25 @@ enum Path {
     Optional,
 }
 
-fn check_characters(text: &str) -> Result<(), UrlError> {
+/// What holds for every URL, whatever its scheme.
+fn check_text(text: &str) -> Result<(), UrlError> {
     let length = text.chars().count();
     if length > limit::URL {
         return Err(UrlError::Long(length));
     }
     let refused = |c: &char| c.is_control() || c.is_whitespace() || "\\?#<>\"`|".contains(*c);
-    text.chars().find(refused).map_or(Ok(()), |c| Err(UrlError::Character(c)))
+    if let Some(character) = text.chars().find(refused) {
+        return Err(UrlError::Character(character));
+    }
+    // A mirror's path may hold another URL, whose own credentials would be shown like any path.
+    let own_scheme = usize::from(split_scheme(text).is_some());
+    let in_path = text.split("://").skip(1 + own_scheme);
+    let names_somebody = in_path.map(before_slash).any(|address| address.contains('@'));
+    if names_somebody { Err(UrlError::Credentials) } else { Ok(()) }
+}
+
+fn before_slash(text: &str) -> &str {
+    text.split('/').next().unwrap_or_default()
 }
 
 fn check_web(rest: &str, path: Path) -> Result<(), UrlError> {
@@ -197,8 +209,7 @@ fn check_scp(text: &str) -> Result<(), UrlError> {
     if path.is_empty() || path.starts_with([':', '-']) || path.starts_with("//") {
         return Err(UrlError::Scheme);
     }
-    let before_slash = path.split('/').next().unwrap_or_default();
-    if before_slash.contains('@') { Err(UrlError::Credentials) } else { Ok(()) }
+    if before_slash(path).contains('@') { Err(UrlError::Credentials) } else { Ok(()) }
 }
 
 fn check_user(user: &str) -> Result<(), UrlError> {

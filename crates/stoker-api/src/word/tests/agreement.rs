@@ -13,8 +13,6 @@ use crate::limit;
 use crate::rule;
 use crate::word::*;
 
-const CASES: u32 = 600;
-
 #[test]
 fn on_refs() {
     agree(&rule::git_ref(), limit::REF, |text| RefName::parse(text).is_ok());
@@ -98,6 +96,7 @@ fn accepts(schema: &CompiledSchema, value: &Value) -> bool {
 }
 
 fn run(claim: impl Fn(&str) -> Result<(), TestCaseError>) {
-    let mut runner = TestRunner::new(ProptestConfig { cases: CASES, ..ProptestConfig::default() });
+    let mut runner =
+        TestRunner::new(ProptestConfig::with_cases(2 * ProptestConfig::default().cases));
     runner.run(&hostile::text(), |text| claim(&text)).unwrap();
 }
