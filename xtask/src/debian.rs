@@ -25,6 +25,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("/usr/lib/cni/bridge", "containernetworking-plugins"),
     ("busybox", "busybox-static"),
     ("strace", "strace"),
+    ("bindfs", "bindfs"),
     ("rsync", "rsync"),
     ("cc", "gcc"),
 ];

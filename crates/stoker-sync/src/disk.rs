@@ -21,7 +21,7 @@ use rustix::io::Errno;
 
 use crate::path::RelPath;
 use fault::Call;
-pub(crate) use stat::{Entry, Look, Nature};
+pub(crate) use stat::{Entry, Look, Modes, Nature};
 
 /// An open directory at or below the data root.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ pub(crate) struct Dir {
     path: RelPath,
     /// What the root is to people.
     top: &'static str,
+    modes: Modes,
 }
 
 /// A system call that failed, and on what.
@@ -138,7 +139,7 @@ fn set_mode(
         return Ok(());
     }
     before()?;
-    fs::fchmod(fd, Mode::from_raw_mode((has & 0o7000) | mode))
+    stat::give_mode(fd, (has & 0o7000) | mode)
 }
 
 type Result<T> = std::result::Result<T, DiskError>;
@@ -149,14 +150,24 @@ impl Dir {
         let fd = fs::open(path, open::DIRECTORY, Mode::empty());
         let fd =
             fd.map_err(|errno| DiskError::at_top("open the data directory", path, errno.into()))?;
-        Ok(Self { fd, path: RelPath::root(), top: DATA })
+        Ok(Self { fd, path: RelPath::root(), top: DATA, modes: Modes::Kept })
     }
 
     /// Opens a directory that is a root of its own, and is called this.
     pub(crate) fn open_top(path: &Path, top: &'static str) -> Result<Self> {
         let fd = fs::open(path, open::DIRECTORY, Mode::empty());
         let fd = fd.map_err(|errno| DiskError::at_top("open", path, errno.into()))?;
-        Ok(Self { fd, path: RelPath::root(), top })
+        Ok(Self { fd, path: RelPath::root(), top, modes: Modes::Kept })
+    }
+
+    /// Takes the permission bits of this directory and of all that are opened from it for this.
+    pub(crate) fn with_modes(self, modes: Modes) -> Self {
+        Self { modes, ..self }
+    }
+
+    /// Returns whose word permission bits are taken for.
+    pub(crate) fn modes(&self) -> Modes {
+        self.modes
     }
 
     /// Opens a directory below this one, no link on the way.
@@ -164,7 +175,7 @@ impl Dir {
         let mut path = self.path.clone();
         path.push(below);
         match open::beneath(&self.fd, below) {
-            Ok(fd) => Ok(Self { fd, path, top: self.top }),
+            Ok(fd) => Ok(Self { fd, path, top: self.top, modes: self.modes }),
             Err(errno) => self.at(below, "open", Err(errno)),
         }
     }

@@ -116,6 +116,7 @@ impl Engine {
         private::tighten(&root, &options.data);
         let lock = Lock::take(&state, options.lock_timeout, cancel);
         let mut lock = lock.map_err(|source| OpenError::Lock { source })?;
+        let root = root.with_modes(lock.modes(&state).map_err(disk)?);
         if is_left(&root, &state).map_err(disk)? {
             // Finishing may have to wait for the gateway, and others then wait for us. That it
             // can't be written, on a full volume say, is no reason not to finish.

@@ -14,9 +14,10 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::cancel::{Cancel, Cancelled};
-use crate::disk::{Dir, DiskError};
+use crate::disk::{Dir, DiskError, Modes};
 
 const NAME: &[u8] = b"lock";
+const MODE: u32 = 0o600;
 /// A holder says no more than this.
 const MOST_WORDS: u64 = 1024;
 /// How often a waiting run tries again.
@@ -67,8 +68,7 @@ impl Lock {
         let begin = Instant::now();
         loop {
             cancel.check().map_err(Error::Cancelled)?;
-            let file =
-                state.open_or_create(NAME, 0o600).map_err(|source| Error::Disk { source })?;
+            let file = state.open_or_create(NAME, MODE).map_err(|source| Error::Disk { source })?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 // Somebody may have replaced the file while we opened it: then ours locks nothing.
                 Ok(()) if is_current(state, &file) => return Ok(Self { file, is_signed: false }),
@@ -92,6 +92,17 @@ impl Lock {
         Ok(())
     }
 
+    /// Returns whose word the permission bits on the volume are: the lock file is ours alone, if
+    /// anything here can be.
+    pub(crate) fn modes(&self, state: &Dir) -> Result<Modes, DiskError> {
+        match state.look_at_file(NAME, &self.file)?.modes_shown() {
+            Modes::Kept => Ok(Modes::Kept),
+            Modes::Fixed => {
+                state.correct_file_mode(NAME, &self.file, MODE).map(|look| look.modes_shown())
+            }
+        }
+    }
+
     /// Returns whether the lock file is still the one that is locked.
     pub(crate) fn is_held(&self, state: &Dir) -> bool {
         is_current(state, &self.file)
@@ -105,6 +116,12 @@ impl Lock {
         }
         state.overwrite(NAME, &mut self.file, b"")
     }
+}
+
+/// Returns whose word the permission bits on the volume seem to be, to somebody who changes nothing.
+pub(crate) fn modes_seen(state: &Dir) -> Result<Modes, DiskError> {
+    let look = state.look(NAME)?;
+    Ok(look.map_or(Modes::Kept, |look| look.modes_shown()))
 }
 
 impl Drop for Lock {

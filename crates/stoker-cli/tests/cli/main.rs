@@ -25,6 +25,7 @@ mod recovery;
 mod refusal;
 mod release;
 mod remedy;
+mod share;
 mod site;
 mod terminal;
 mod told;

@@ -1,5 +1,7 @@
 //! How things look: stat and list.
 
+use std::os::fd::AsFd;
+
 use rustix::fs::{self, AtFlags, RawDir};
 use rustix::io::Errno;
 
@@ -19,10 +21,20 @@ pub(crate) enum Nature {
     Special,
 }
 
+/// Whose word the permission bits are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Modes {
+    /// The volume keeps what a file is given.
+    Kept,
+    /// The volume shows the same for all files, whatever they are given: SMB shares do.
+    Fixed,
+}
+
 /// How something on disk looks, links not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Look {
     pub(crate) nature: Nature,
+    pub(crate) modes: Modes,
     /// The permission bits, setuid and its like included.
     pub(crate) mode: u32,
     pub(crate) stat: Stat,
@@ -56,11 +68,12 @@ impl Nature {
 }
 
 impl Look {
-    fn of(stat: &fs::Stat) -> Self {
+    fn of(stat: &fs::Stat, modes: Modes) -> Self {
         let size = u64::try_from(stat.st_size).unwrap_or_default();
         let modified = nanoseconds(stat.st_mtime, stat.st_mtime_nsec);
         Self {
             nature: Nature::of(stat.st_mode),
+            modes,
             mode: stat.st_mode & 0o7777,
             stat: Stat { size, modified, inode: stat.st_ino },
             changed: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
@@ -75,10 +88,19 @@ impl Look {
 
     /// Returns whether the permissions are those that git means. The group may have more: the
     /// kubelet sets its bits for a pod's fsGroup. Nobody may have less, or the gateway could not
-    /// read what it needs, and others may not write.
+    /// read what it needs, and others may not write. Where nobody can choose, all are right.
     pub(crate) fn is_mode_of(&self, is_executable: bool) -> bool {
+        if self.modes == Modes::Fixed {
+            return true;
+        }
         let (least, never) = if is_executable { (0o755, 0o7002) } else { (0o644, 0o7103) };
         self.mode & least == least && self.mode & never == 0
+    }
+
+    /// Returns what a file that was to be ours alone says about its volume.
+    pub(crate) fn modes_shown(&self) -> Modes {
+        // The group's bits say nothing: the kubelet sets them.
+        if self.mode & 0o007 != 0 { Modes::Fixed } else { Modes::Kept }
     }
 
     /// Returns whether the owner can read it.
@@ -92,6 +114,15 @@ impl Look {
     }
 }
 
+/// Gives a file or a directory that we made a mode. Its maker is refused that only by a volume that
+/// has no modes to give; what it shows instead is no reason not to use it.
+pub(super) fn give_mode(ours: impl AsFd, mode: u32) -> rustix::io::Result<()> {
+    match fs::fchmod(ours, fs::Mode::from_raw_mode(mode)) {
+        Err(Errno::PERM) => Ok(()),
+        done => done,
+    }
+}
+
 fn nanoseconds(seconds: i64, rest: u64) -> u64 {
     let seconds = u64::try_from(seconds).unwrap_or_default();
     seconds.saturating_mul(1_000_000_000).saturating_add(rest)
@@ -100,13 +131,13 @@ fn nanoseconds(seconds: i64, rest: u64) -> u64 {
 impl Dir {
     /// Looks at this directory itself.
     pub(crate) fn look_at_self(&self) -> Result<Look> {
-        self.at(b"", "look at", fs::fstat(&self.fd)).map(|stat| Look::of(&stat))
+        self.at(b"", "look at", fs::fstat(&self.fd)).map(|stat| Look::of(&stat, self.modes))
     }
 
     /// Looks at one entry; `None` if it is not there.
     pub(crate) fn look(&self, name: &[u8]) -> Result<Option<Look>> {
         match fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Look::of(&stat))),
+            Ok(stat) => Ok(Some(Look::of(&stat, self.modes))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(errno) => self.at(name, "look at", Err(errno)),
         }
@@ -120,10 +151,11 @@ impl Dir {
 
     /// Looks at an open file of this directory.
     pub(crate) fn look_at_file(&self, name: &[u8], file: &std::fs::File) -> Result<Look> {
-        self.at(name, "look at", fs::fstat(file)).map(|stat| Look::of(&stat))
+        self.at(name, "look at", fs::fstat(file)).map(|stat| Look::of(&stat, self.modes))
     }
 
-    /// Sets the mode of an open file of this directory, if it has another.
+    /// Sets the mode of an open file of this directory, if it has another. Returns how it looks
+    /// then, which may be as before: not every volume keeps modes.
     pub(crate) fn correct_file_mode(
         &self,
         name: &[u8],
@@ -134,9 +166,9 @@ impl Dir {
         if look.mode == wanted {
             return Ok(look);
         }
-        let chmod = |()| fs::fchmod(file, fs::Mode::from_raw_mode(wanted));
+        let chmod = |()| give_mode(file, wanted);
         self.at(name, "set the mode of", fault::step(self.call("chmod", name)).and_then(chmod))?;
-        Ok(Look { mode: wanted, ..look })
+        self.look_at_file(name, file)
     }
 
     /// Returns the entries of this directory, unsorted. No two threads may list the same open

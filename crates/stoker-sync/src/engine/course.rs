@@ -45,7 +45,7 @@ impl<'a> Course<'a> {
     /// Whether a look that was taken before the commit was known says all that this one would.
     fn is_foreseen(&self) -> bool {
         let Planning { view, request, .. } = self.planning;
-        let holds = |foresight: &Foresight| foresight.holds_for(&view.manifest);
+        let holds = |foresight: &Foresight| foresight.holds_for(view);
         self.goes_on && request.look == Look::Stat && view.foresight.as_ref().is_some_and(holds)
     }
 

@@ -11,8 +11,8 @@ use super::course::Course;
 use super::planning::Planning;
 use crate::cancel::Cancel;
 use crate::compose::mount;
+use crate::disk::Modes;
 use crate::drift::round::Round;
-use crate::manifest::Manifest;
 use crate::request::{Look, Request};
 
 /// That all live files were as the last sync had left them.
@@ -20,13 +20,16 @@ use crate::request::{Look, Request};
 pub struct Foresight {
     generation: u64,
     commit: String,
+    modes: Modes,
 }
 
 impl Foresight {
-    /// Returns whether it speaks of this sync, and not of one before it.
-    pub(super) fn holds_for(&self, manifest: &Manifest) -> bool {
-        let header = manifest.header();
-        self.generation == header.generation && self.commit == header.commit
+    /// Returns whether it speaks of this sync, and not of one before it, and was seen in the same
+    /// light.
+    pub(super) fn holds_for(&self, view: &View) -> bool {
+        let header = view.manifest.header();
+        let is_same_sync = self.generation == header.generation && self.commit == header.commit;
+        is_same_sync && self.modes == view.root.modes()
     }
 }
 
@@ -61,7 +64,8 @@ impl View {
         let is_clean = findings.is_ok_and(|findings| findings.is_clean(&course.ownership));
         let is_sound = is_wanted && is_clean && !self.manifest.is_damaged();
         let (generation, commit) = (header.generation, header.commit.clone());
-        let foresight = is_sound.then_some(Foresight { generation, commit });
+        let foresight =
+            is_sound.then(|| Foresight { generation, commit, modes: self.root.modes() });
         (awaited.expect("the wait is over"), foresight)
     }
 

@@ -6,7 +6,8 @@ use std::path::Path;
 use super::{Foresight, OpenError, planning};
 use crate::cancel::Cancel;
 use crate::compose::{Case, Volume};
-use crate::disk::{Dir, DiskError};
+use crate::disk::{Dir, DiskError, Modes};
+use crate::lock;
 use crate::manifest::Manifest;
 use crate::name::{STAGING_DIR, STATE_DIR};
 use crate::path::Quoted;
@@ -47,6 +48,8 @@ impl View {
             Err(error) if error.is_absence() => None,
             opened => Some(opened.map_err(disk)?),
         };
+        let modes = state.as_ref().map(lock::modes_seen).transpose().map_err(disk)?;
+        let root = root.with_modes(modes.unwrap_or(Modes::Kept));
         let loaded = state.as_ref().map(store::look).transpose().map_err(disk)?;
         let (manifest, notices) = match loaded {
             Some(Loaded::Manifest(manifest)) => (manifest, Vec::new()),

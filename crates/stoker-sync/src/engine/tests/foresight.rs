@@ -93,3 +93,15 @@ fn what_was_seen_before_another_run_says_nothing_about_its_files() {
     place.scratch.write("data/projects/7/700", "edited");
     assert_eq!(place.drift_after(seen, &place.wanted), 1);
 }
+
+// To a look that changes nothing, a lock file that somebody opened to all looks like one on a volume
+// without permissions.
+#[test]
+fn who_opens_everything_to_all_is_not_taken_for_a_volume_without_permissions() {
+    let place = Place::new();
+    place.scratch.chmod("data/projects/7/700", 0o666);
+    place.scratch.chmod("data/.stoker/lock", 0o666);
+    let seen = place.look(&place.wanted, true);
+    assert_eq!(place.drift_after(seen, &place.wanted), 1);
+    assert_eq!(place.scratch.mode("data/.stoker/lock"), 0o600);
+}
