@@ -20,7 +20,7 @@ use crate::request::{
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A template in a path or a patch could not be filled in.
-    #[error("mapping {}: the template in {field} is wrong", .mapping + 1)]
+    #[error("mappings[{mapping}]: the template in {field} is wrong")]
     Template {
         /// The position of the mapping.
         mapping: usize,
@@ -30,7 +30,7 @@ pub enum Error {
         source: TemplateError,
     },
     /// A path is not one, perhaps only after its template was filled in.
-    #[error("mapping {}: the {field} {text:?} can't be used", .mapping + 1)]
+    #[error("mappings[{mapping}]: the {field} {text:?} can't be used")]
     Path {
         /// The position of the mapping.
         mapping: usize,
@@ -42,7 +42,7 @@ pub enum Error {
         source: PathError,
     },
     /// A path has a name in it that can't be, perhaps only after its template was filled in.
-    #[error("mapping {}: the {field} {path:?} {fault}", .mapping + 1)]
+    #[error("mappings[{mapping}]: the {field} {path:?} {fault}")]
     Name {
         /// The position of the mapping.
         mapping: usize,
@@ -55,7 +55,7 @@ pub enum Error {
     },
     /// Nothing is left of a path after its template was filled in. It is refused, because nothing
     /// would mean everything: the whole repository, or the whole data directory.
-    #[error("mapping {}: the {field} is empty after its template was filled in", .mapping + 1)]
+    #[error("mappings[{mapping}]: the {field} is empty after its template was filled in")]
     Empty {
         /// The position of the mapping.
         mapping: usize,
@@ -63,7 +63,7 @@ pub enum Error {
         field: &'static str,
     },
     /// A patch's file pattern is not a glob.
-    #[error("mapping {}: the pattern of a patch is wrong", .mapping + 1)]
+    #[error("mappings[{mapping}]: the pattern of a patch is wrong")]
     Glob {
         /// The position of the mapping.
         mapping: usize,
@@ -207,8 +207,9 @@ mod tests {
     #[test]
     fn a_destination_is_judged_after_its_template_was_filled_in() {
         assert_eq!(destination("a/{{.Vars.to}}/", "b"), Ok(RelPath::parse("a/b").unwrap()));
-        let reserved =
-            |path: &str| Err(format!("mapping 1: the destination {path:?} is reserved by Stoker"));
+        let reserved = |path: &str| {
+            Err(format!("mappings[0]: the destination {path:?} is reserved by Stoker"))
+        };
         assert_eq!(destination("{{.Vars.to}}", ".stoker"), reserved(".stoker"));
         assert_eq!(destination("{{.Vars.to}}/a", ".sync-staging/"), reserved(".sync-staging/a"));
         assert_eq!(destination("a/{{.Vars.to}}x", ".stoker-"), reserved("a/.stoker-x"));

@@ -46,7 +46,7 @@ fn a_template_in_the_file_is_checked_as_early() {
     let yaml = gateway_sync(NOWHERE, sync).replace("ref: main", "ref: release");
     let run = document::run(&world, &yaml, &["-o", "json"]);
     assert_eq!(run.json()["ref"], "release", "the file's own ref is told");
-    refused(run, 2, "Usage", &["mapping 1", "PodName"]);
+    refused(run, 2, "Usage", &["mappings[0]", "PodName"]);
     let words = ["dev", ".", "--once", "--map", "a:{{.Nope}}", "--data", "data", "-o", "json"];
     refused(world.stoker(words), 2, "Usage", &["--map a:{{.Nope}}", ".Nope"]);
 }

@@ -168,7 +168,7 @@ fn fault_hint(fault: &Fault, remote: &SafeUrl) -> String {
 fn certificate_hint(flaw: Flaw) -> &'static str {
     match flaw {
         Flaw::Untrusted => {
-            "give the CA that signed the server's certificate with --ca-file, or git.caSecretRef"
+            "give the CA that signed the server's certificate with --ca-file, or git.caSecretRef; if it is the right one, see whether the certificate has expired"
         }
         Flaw::OtherHost => "use the host name that the certificate is for; a CA does not mend that",
         Flaw::OutOfDate => "renew the server's certificate, or set this machine's clock: date -u",

@@ -14,7 +14,7 @@ pub struct Excludes {
 
 /// A pattern of the list that can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("exclude pattern {} is not usable", index + 1)]
+#[error("excludePatterns[{index}] is not usable")]
 pub struct ExcludeError {
     /// Its place in the list, counted from 0.
     pub index: usize,
