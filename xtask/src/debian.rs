@@ -26,6 +26,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("busybox", "busybox-static"),
     ("strace", "strace"),
     ("bindfs", "bindfs"),
+    ("lowntfs-3g", "ntfs-3g"),
     ("rsync", "rsync"),
     ("cc", "gcc"),
 ];

@@ -20,6 +20,7 @@ mod moving;
 mod partial;
 #[cfg(test)]
 mod power;
+mod respell;
 mod step;
 #[cfg(test)]
 mod tests;

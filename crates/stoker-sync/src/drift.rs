@@ -8,16 +8,18 @@
 pub(crate) mod round;
 mod site;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Read;
 
 use site::Site;
 
 use crate::cancel::{Cancel, Cancelled};
+use crate::compose::Case;
 use crate::disk::{Dir, DiskError, Entry, Look as Seen, Nature};
 use crate::hash::BlobHash;
 use crate::manifest::record::FileRecord;
 use crate::manifest::{DirRecord, Manifest};
+use crate::name;
 use crate::own::Ownership;
 use crate::path::RelPath;
 use crate::request::Look;
@@ -112,17 +114,30 @@ impl Inspection<'_> {
             Err(error) if error.is_absence() => Vec::new(),
             entries => entries.map_err(|source| Error::Look { source })?,
         };
+        let other_spellings = self.spellings(dir.path(), record);
         for entry in entries {
             let path = dir.path().join(&entry.name);
             let is_known = match entry.nature {
                 Nature::Dir => self.manifest.key(&path).is_some() || self.ownership.is_root(&path),
                 _ => record.file(&entry.name).is_some(),
             };
-            if !is_known {
+            if !is_known && !other_spellings.contains(&name::fold(&entry.name)) {
                 self.add_foreign(dir, &entry, out)?;
             }
         }
         Ok(())
+    }
+
+    /// Returns the folded names of what we know in a directory, on a volume that ignores case: it
+    /// may list them as somebody else has spelled them.
+    fn spellings(&self, path: &RelPath, record: &DirRecord) -> HashSet<String> {
+        if self.ownership.case() == Case::Matters {
+            return HashSet::new();
+        }
+        let dirs = self.manifest.children_beside(path, &BTreeSet::new());
+        let roots = self.ownership.roots_in(path);
+        let files = record.files.iter().map(|file| &*file.name);
+        files.chain(dirs.iter().map(|name| &**name)).chain(roots).map(name::fold).collect()
     }
 
     fn add_foreign(&self, parent: &Dir, entry: &Entry, out: &mut Findings) -> Result<(), Error> {

@@ -31,6 +31,8 @@ pub(crate) enum Step {
     Mode { path: RelPath, is_executable: bool },
     /// Remove this directory if it is empty.
     RemoveDir { path: RelPath },
+    /// Spell the name of what is here like this, on a volume that ignores case.
+    Respell { path: RelPath },
 }
 
 /// The steps of one directory.
@@ -92,6 +94,7 @@ pub(crate) fn steps(work: &Work) -> Vec<Group> {
         groups.entry(path.parent()).or_default().delete(delete(&path));
     }
     let mut ordered: Vec<Group> = groups.into_values().map(Parts::ordered).collect();
+    ordered.extend(work.respellings.iter().map(|path| vec![Step::Respell { path: path.clone() }]));
     ordered.extend(work.empties.iter().map(|path| vec![Step::RemoveDir { path: path.clone() }]));
     ordered
 }
@@ -129,7 +132,8 @@ impl Step {
             Self::Delete { path, .. }
             | Self::Clear { path }
             | Self::Mode { path, .. }
-            | Self::RemoveDir { path } => path,
+            | Self::RemoveDir { path }
+            | Self::Respell { path } => path,
         }
     }
 
@@ -141,6 +145,7 @@ impl Step {
             Self::Clear { .. } => (3, 0),
             Self::Mode { is_executable, .. } => (4, u64::from(*is_executable)),
             Self::RemoveDir { .. } => (5, 0),
+            Self::Respell { .. } => (6, 0),
         };
         writer.byte(tag);
         writer.number(number);
@@ -157,6 +162,7 @@ impl Step {
             3 => Self::Clear { path },
             4 => Self::Mode { path, is_executable: number != 0 },
             5 => Self::RemoveDir { path },
+            6 => Self::Respell { path },
             _ => return None,
         })
     }

@@ -23,7 +23,7 @@ pub(crate) struct Ownership<'a> {
     claims: HashMap<&'a [u8], Prune>,
     /// Destinations of mappings whose source is absent.
     frozen: Vec<&'a RelPath>,
-    /// Whether kept paths have one spelling or many.
+    /// Whether names have one spelling or many.
     case: Case,
 }
 
@@ -90,9 +90,20 @@ impl<'a> Ownership<'a> {
         pruned.map(|(destination, _)| *destination).filter(|destination| !destination.is_empty())
     }
 
+    /// Returns whether names have one spelling or many.
+    pub(crate) fn case(&self) -> Case {
+        self.case
+    }
+
     /// Returns whether a mapping begins at this directory.
     pub(crate) fn is_root(&self, directory: &[u8]) -> bool {
         self.claims.contains_key(directory)
+    }
+
+    /// Returns the names in a directory at or below which mappings begin.
+    pub(crate) fn roots_in(&self, directory: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let below = self.claims.keys().filter_map(move |root| path::below(root, directory));
+        below.map(|path| path.split(|byte| *byte == b'/').next().unwrap_or_default())
     }
 
     /// Returns why a foreign file must stay, if it must.

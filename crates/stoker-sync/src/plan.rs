@@ -111,6 +111,8 @@ pub(crate) struct Work {
     /// Those of them that nobody here has made.
     pub(crate) orphans: BTreeSet<RelPath>,
     pub(crate) chmods: Vec<(RelPath, bool)>,
+    /// What is there under names of another case, on a volume that takes them for the same.
+    pub(crate) respellings: BTreeSet<RelPath>,
     /// Directories that may be empty afterwards, deepest first.
     pub(crate) empties: Vec<RelPath>,
     /// Sorted by path. The stats of puts are not in them yet.

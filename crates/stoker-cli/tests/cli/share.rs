@@ -1,6 +1,7 @@
-//! Volumes that have no permissions to give, as SMB shares: every file shows the same bits.
+//! Volumes as SMB shares are: without permissions to give, every file showing the same bits, and
+//! without case, so that two spellings are one name.
 
-use stoker_testkit::git::{Edit, Tree};
+use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::{skip, tree};
 
 use crate::mount::{is_root, noted, with_mount};
@@ -14,14 +15,21 @@ fn share(chmod: &str) -> String {
     format!("mkdir -p far && bindfs -p 0777 {chmod} far \"$PWD/data\" >far.log 2>&1")
 }
 
-fn can_be_had() -> bool {
+/// Makes a volume that ignores case, and two ways to mount it: `caseless`, which lists all names in
+/// small letters, and `cased`, which shows how they are spelled.
+const CASELESS: &str = "truncate -s 16M far.img && mkfs.ntfs -F -q far.img >far.log 2>&1\n\
+    caseless() { lowntfs-3g -o ignore_case,umask=0 far.img data >far.log 2>&1; }\n\
+    cased() { ntfs-3g far.img data >far.log 2>&1; }\n\
+    caseless && umount data";
+
+fn can_be_had(mount: &str) -> bool {
     if !is_root() {
         return false;
     }
     let world = World::new();
-    let works = Run::ended(world.command("sh", ["-c", &share("--chmod-ignore")]));
+    let works = Run::ended(world.command("sh", ["-c", mount]));
     if works.code != 0 {
-        skip::record("no bindfs or no /dev/fuse");
+        skip::record("no bindfs, no ntfs-3g or no /dev/fuse");
     }
     works.code == 0
 }
@@ -57,14 +65,77 @@ fn converges_on(mount: &str) {
 
 #[test]
 fn where_permissions_given_to_files_are_ignored_a_second_run_has_nothing_to_do() {
-    if can_be_had() {
-        converges_on(&share("--chmod-ignore"));
+    let mount = share("--chmod-ignore");
+    if can_be_had(&mount) {
+        converges_on(&mount);
     }
 }
 
 #[test]
 fn where_nobody_may_give_permissions_files_land_and_a_second_run_has_nothing_to_do() {
-    if can_be_had() {
-        converges_on(&share("--chmod-deny"));
+    let mount = share("--chmod-deny");
+    if can_be_had(&mount) {
+        converges_on(&mount);
+    }
+}
+
+fn holding(files: &[&str]) -> Tree {
+    let add = |tree: Tree, file: &&str| tree.file(format!("projects/{file}"), file);
+    files.iter().fold(Tree::new(), add)
+}
+
+/// `sync REF NAME` runs a sync, and notes exit code, output, and what is then on the volume.
+fn caseless_syncs(world: &World, repo: &Repo, scenario: &str) -> Run {
+    let url = repo.url();
+    let script = format!(
+        "set -e\n\
+         {CASELESS}\n\
+         sync() {{\n\
+           caseless\n\
+           {STOKER} sync --repo {url} --ref $1 --map projects:projects --data data \
+             >$2.out 2>$2.err && echo 0 >$2.code || echo $? >$2.code\n\
+           umount data && cased && cp -a data $2.data && umount data\n\
+         }}\n\
+         {scenario}\n"
+    );
+    Run::ended(world.command("sh", ["-c", &script]))
+}
+
+// A10: on such a volume the old name and the new one are one file.
+#[test]
+fn where_case_is_ignored_a_change_of_case_loses_no_file() {
+    if !can_be_had(CASELESS) {
+        return;
+    }
+    let world = World::new();
+    let repo = Repo::with(holding(&["oven/a", "oven/sub/b", "lamp", "Dir/in"])).unwrap().0;
+    let steps: [(&str, &[&str]); 5] = [
+        ("file", &["oven/A", "oven/sub/b", "lamp", "Dir/in"]),
+        ("dir", &["Oven/A", "Oven/Sub/b", "lamp", "Dir/in"]),
+        ("grown", &["Oven/A", "Oven/Sub/b", "Lamp/in", "Dir/in"]),
+        ("shrunk", &["Oven/A", "Oven/Sub/b", "Lamp/in", "dir"]),
+        ("moved", &["Oven/a/deep", "Oven/c", "lamp", "dir"]),
+    ];
+    let mut scenario = String::from("sync main main\n");
+    for (branch, files) in steps {
+        repo.commit_to(branch, Edit::put(holding(files))).unwrap();
+        scenario += &format!("sync {branch} {branch}; sync {branch} {branch}-again\n");
+    }
+    let run = caseless_syncs(&world, &repo, &scenario);
+    assert_eq!(run.code, 0, "{run:#?}");
+    for (branch, files) in steps {
+        for name in [branch.to_owned(), format!("{branch}-again")] {
+            let (code, errors, live) = noted(&world, &name);
+            assert_eq!((code, &*errors), (0, ""), "{name}");
+            let live = live.iter().map(|(path, _)| String::from_utf8_lossy(path).into_owned());
+            let mut live: Vec<_> = live.collect();
+            live.sort_by_key(|path| path.to_lowercase());
+            let mut expected =
+                files.iter().map(|file| format!("projects/{file}")).collect::<Vec<_>>();
+            expected.sort_by_key(|path| path.to_lowercase());
+            assert_eq!(live, expected, "{name}");
+        }
+        let said = std::fs::read_to_string(world.path(&format!("{branch}-again.out"))).unwrap();
+        assert!(said.contains("unchanged"), "{branch}: {said}");
     }
 }

@@ -67,7 +67,10 @@ impl Amended<'_> {
                 }
                 Step::Graft { to, .. } => self.doubt_below(&mut by_path, to),
                 Step::Delete { path, is_ours: true } => keep(&mut by_path, path),
-                Step::Delete { .. } | Step::Clear { .. } | Step::RemoveDir { .. } => {}
+                Step::Delete { .. }
+                | Step::Clear { .. }
+                | Step::RemoveDir { .. }
+                | Step::Respell { .. } => {}
             }
         }
         by_path.into_iter().map(|(path, change)| DirPatch { path, change }).collect()

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use rustix::io::Errno;
 
 use super::moving::{Copied, Merged, move_file};
+use super::respell::respell;
 use super::touched::Touched;
 use crate::disk::{Dir, DiskError, Nature};
 use crate::journal::{self, Group, Step};
@@ -118,6 +119,14 @@ impl<'a, 's> Stepper<'a, 's> {
             Step::Mode { path, is_executable } => self.chmod(path, *is_executable),
             Step::RemoveDir { path } => {
                 self.remove_dir(path);
+                Ok(())
+            }
+            Step::Respell { path } => {
+                self.open = None;
+                if let Ok(parent) = self.root.open(path::parent(path)) {
+                    respell(&parent, path::file_name(path));
+                    self.touched.add_open(&parent);
+                }
                 Ok(())
             }
         }

@@ -2,6 +2,7 @@
 
 mod delete;
 mod record;
+mod spelling;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -66,8 +67,12 @@ struct Deciding<'a> {
     facts: &'a Facts,
     /// Files of ours that go, with the mapping of the last sync that brought them.
     dropped: HashMap<RelPath, u16>,
-    /// Files that nobody knows and that go.
+    /// Files that nobody knows, in directories of ours.
+    foreign: Vec<RelPath>,
+    /// Those of them that go.
     orphans: BTreeSet<RelPath>,
+    /// Files of ours that stay under another spelling: how they will be spelled, and how they were.
+    respelled: HashMap<RelPath, RelPath>,
     grafts: BTreeSet<RelPath>,
     out: Decided,
 }
@@ -89,11 +94,14 @@ impl Decision<'_> {
         let mut deciding = Deciding {
             by: self,
             facts,
-            dropped: drafts.iter().flat_map(dropped).collect(),
-            orphans: self.orphans(&drafts, facts),
+            dropped: HashMap::new(),
+            foreign: Vec::new(),
+            orphans: BTreeSet::new(),
+            respelled: HashMap::new(),
             grafts: BTreeSet::new(),
             out: Decided::default(),
         };
+        deciding.see_what_goes(&drafts);
         deciding.limit(&drafts)?;
         for (index, draft) in drafts.into_iter().enumerate() {
             deciding.decide_dir(draft, index)?;
@@ -159,7 +167,9 @@ impl Deciding<'_> {
 
     fn judge(&mut self, file: &Candidate, path: &RelPath, found: &Found) -> Result<Outcome, Error> {
         match found {
-            Found::Wanted(look) => return Ok(self.adopt(file, path, look)),
+            Found::Wanted(look) if !self.respelled.contains_key(path) => {
+                return Ok(self.adopt(file, path, look));
+            }
             Found::Dir(files) => {
                 // A directory of ours may hold orphans, which go with it; one that nobody here made
                 // may not.
@@ -179,7 +189,8 @@ impl Deciding<'_> {
                 let message = "it had been changed here; what the commit holds has replaced it";
                 self.warn(Code::DriftOverwritten, path, message);
             }
-            Found::Nothing | Found::Intact(_) | Found::Other(_) | Found::Odd => {}
+            Found::Nothing | Found::Wanted(_) | Found::Intact(_) | Found::Other(_) | Found::Odd => {
+            }
         }
         // A directory that makes way is no file that was modified.
         let is_missing = matches!(found, Found::Nothing | Found::Dir(_));

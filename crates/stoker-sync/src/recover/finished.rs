@@ -30,7 +30,7 @@ pub(super) fn changes<'s>(
             Step::Graft { to, .. } => grafts.push(to.clone()),
             Step::Place { to, .. } => drop(files.insert(to, Action::Modify)),
             Step::Mode { path, .. } => drop(files.insert(path, Action::Mode)),
-            Step::Clear { .. } | Step::RemoveDir { .. } => {}
+            Step::Clear { .. } | Step::RemoveDir { .. } | Step::Respell { .. } => {}
         }
     }
     grafts.sort();

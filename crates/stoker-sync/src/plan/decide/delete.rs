@@ -1,8 +1,9 @@
 //! What goes, and whether so much may go unasked.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use super::{Deciding, Decision, Facts, all_paths};
+use super::spelling::{Respelled, Spelling};
+use super::{Deciding, all_paths, dropped};
 use crate::compose::mount::Content;
 use crate::manifest::header::{MappingRecord, Shape};
 use crate::path::{self, RelPath};
@@ -12,20 +13,37 @@ use crate::plan::{Action, Change, DriftKind, Drifted, Error};
 use crate::request::DriftPolicy;
 use crate::warning::Code;
 
-impl Decision<'_> {
-    /// Returns the foreign files that go.
-    pub(super) fn orphans(&self, drafts: &[DirDraft], facts: &Facts) -> BTreeSet<RelPath> {
-        let is_left = self.is_same_profile && self.request.drift == DriftPolicy::Report;
-        if is_left || facts.foreign.is_empty() {
-            return BTreeSet::new();
-        }
-        let wanted = all_paths(drafts, |draft| draft.candidates.iter().map(|file| &*file.name));
-        let is_orphan = |path: &&RelPath| self.ownership.prunes(path) && !wanted.contains(*path);
-        facts.foreign.keys().filter(is_orphan).cloned().collect()
-    }
-}
-
 impl Deciding<'_> {
+    /// Finds the files that go: those of ours that are dropped, and orphans.
+    pub(super) fn see_what_goes(&mut self, drafts: &[DirDraft]) {
+        let spelling = Spelling::of(drafts, self.by.ownership.case());
+        for (live, mapping) in drafts.iter().flat_map(dropped) {
+            let Respelled { path, is_wanted, differing } = spelling.respell(&live);
+            self.out.work.respellings.extend(differing);
+            if is_wanted {
+                self.respelled.insert(path, live);
+            } else {
+                self.dropped.insert(path, mapping);
+            }
+        }
+        if self.facts.foreign.is_empty() {
+            return;
+        }
+        let is_left = self.by.is_same_profile && self.by.request.drift == DriftPolicy::Report;
+        let wanted = all_paths(drafts, |draft| draft.candidates.iter().map(|file| &*file.name));
+        for live in self.facts.foreign.keys().filter(|path| self.by.ownership.prunes(path)) {
+            let Respelled { path, differing, .. } = spelling.respell(live);
+            if self.respelled.contains_key(&path) || self.dropped.contains_key(&path) {
+                continue;
+            }
+            self.foreign.push(live.clone());
+            if !is_left && !wanted.contains(&path) {
+                self.orphans.insert(path);
+            }
+            self.out.work.respellings.extend(differing);
+        }
+    }
+
     /// Stops a run that would delete too much.
     pub(super) fn limit(&self, drafts: &[DirDraft]) -> Result<(), Error> {
         let mut census = Census::default();
@@ -35,7 +53,11 @@ impl Deciding<'_> {
         let candidates = drafts.iter().flat_map(|draft| &draft.candidates);
         let mut added = Arrivals::default();
         candidates.filter(|file| file.record.is_none()).for_each(|file| added.add(file.blob));
-        for record in drafts.iter().flat_map(|draft| &draft.dropped) {
+        let stays: HashSet<&RelPath> = self.respelled.values().collect();
+        let dropped = drafts.iter().flat_map(|draft| {
+            draft.dropped.iter().filter(|file| !stays.contains(&draft.path.join(&file.name)))
+        });
+        for record in dropped {
             // One without a mapping should be gone: the run that did not get to it was allowed to.
             let mapping = self.by.last.mappings.get(usize::from(record.mapping));
             if let Some(mapping) = mapping.filter(|_| !added.take(record.blob)) {
@@ -49,16 +71,11 @@ impl Deciding<'_> {
         census.check(self.by.request.deletion).map_err(Error::MassDeletion)
     }
 
-    fn owned_foreign(&self) -> impl Iterator<Item = &RelPath> {
-        self.facts.foreign.keys().filter(|path| self.by.ownership.prunes(path))
-    }
-
     /// Names foreign files where the last sync had left none.
     pub(super) fn report_foreign(&mut self) {
         if self.by.is_same_profile {
-            let drifted = |path: &RelPath| Drifted { path: path.clone(), kind: DriftKind::Foreign };
-            let foreign: Vec<Drifted> = self.owned_foreign().map(drifted).collect();
-            self.out.drift.extend(foreign);
+            let drifted = |path| Drifted { path, kind: DriftKind::Foreign };
+            self.out.drift.extend(std::mem::take(&mut self.foreign).into_iter().map(drifted));
         }
     }
 
