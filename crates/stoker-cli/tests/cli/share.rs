@@ -116,12 +116,12 @@ fn where_case_is_ignored_a_change_of_case_loses_no_file() {
         ("shrunk", &["Oven/A", "Oven/Sub/b", "Lamp/in", "dir"]),
         ("moved", &["Oven/a/deep", "Oven/c", "lamp", "dir"]),
     ];
-    let mut scenario = String::from("sync main main\n");
+    let mut scenario = vec!["sync main main".to_owned()];
     for (branch, files) in steps {
         repo.commit_to(branch, Edit::put(holding(files))).unwrap();
-        scenario += &format!("sync {branch} {branch}; sync {branch} {branch}-again\n");
+        scenario.push(format!("sync {branch} {branch}; sync {branch} {branch}-again"));
     }
-    let run = caseless_syncs(&world, &repo, &scenario);
+    let run = caseless_syncs(&world, &repo, &scenario.join("\n"));
     assert_eq!(run.code, 0, "{run:#?}");
     for (branch, files) in steps {
         for name in [branch.to_owned(), format!("{branch}-again")] {
