@@ -12,6 +12,7 @@ pub mod drift;
 mod engine;
 mod hash;
 mod journal;
+mod lfs;
 pub mod lock;
 mod make;
 mod manifest;

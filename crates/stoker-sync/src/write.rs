@@ -22,6 +22,7 @@ pub(crate) use stage::Stage;
 use crate::cancel::{Cancel, Cancelled};
 use crate::disk::Dir;
 use crate::hash::BlobHash;
+use crate::lfs;
 use crate::manifest::record::{DirChange, Seal, Stat};
 use crate::manipulate::{Recipe, Workshop};
 use crate::path::RelPath;
@@ -33,9 +34,6 @@ use crate::space;
 const FEW: usize = 16;
 /// How much of a file is in memory at a time.
 const BUFFER: usize = 128 * 1024;
-/// Git LFS pointers are shorter than this, and begin with those words.
-pub(crate) const LFS_SIZE: u64 = 1024;
-pub(crate) const LFS_BEGINNING: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 /// What writing goes by.
 pub(crate) struct Writing<'a> {
@@ -177,7 +175,7 @@ impl Run<'_> {
         loop {
             let filled = fill(content, &mut self.buffer).map_err(|source| stream(put, source))?;
             let bytes = &self.buffer[..filled];
-            if is_first && size < LFS_SIZE && bytes.starts_with(LFS_BEGINNING) {
+            if is_first && lfs::is_pointer(bytes) {
                 return Err(Error::LfsPointer { path: put.path.clone() });
             }
             is_first = false;

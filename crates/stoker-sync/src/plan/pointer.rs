@@ -6,23 +6,22 @@ use std::io::Read as _;
 use std::ops::ControlFlow;
 
 use super::{Plan, Put};
+use crate::lfs;
 use crate::source::{ObjectId, Source};
-use crate::write::{self, LFS_BEGINNING, LFS_SIZE};
+use crate::write;
 
 impl Plan {
     /// Refuses a plan with a pointer in it, as its write would. Reads small files only.
     pub fn refuse_pointers(&self, source: &mut dyn Source) -> Result<(), write::Error> {
-        let may_be = |put: &&Put| {
-            put.recipe.is_none() && (LFS_BEGINNING.len() as u64..LFS_SIZE).contains(&put.size)
-        };
+        let may_be = |put: &&Put| put.recipe.is_none() && lfs::may_be(put.size);
         let puts: Vec<&Put> = self.work.puts.iter().filter(may_be).collect();
         let blobs: Vec<ObjectId> = puts.iter().map(|put| put.blob).collect();
         let mut pointer = None;
         let read = source.read(&blobs, &mut |index, size, content| {
             let mut bytes = Vec::new();
             // What breaks off is no pointer; the write will notice that it broke off.
-            drop(content.take(size.min(LFS_SIZE)).read_to_end(&mut bytes));
-            if bytes.starts_with(LFS_BEGINNING) {
+            drop(content.take(size.min(lfs::SIZE)).read_to_end(&mut bytes));
+            if lfs::is_pointer(&bytes) {
                 pointer = Some(puts[index].path.clone());
                 return ControlFlow::Break(());
             }
