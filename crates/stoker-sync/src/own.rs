@@ -168,8 +168,9 @@ impl<'a> Ownership<'a> {
     /// last sync, and no mapping begins there or further below.
     pub(crate) fn may_remove_dir(&self, directory: &[u8], last: &Header) -> bool {
         let is_way = |mount: &Mount| path::within(&mount.destination, directory);
+        // What lies below the destination of an absent source came when that was a directory.
         let was_below = |mapping: &MappingRecord| {
-            mapping.shape == Shape::Dir && path::below(directory, &mapping.destination).is_some()
+            mapping.shape != Shape::File && path::below(directory, &mapping.destination).is_some()
         };
         !directory.is_empty()
             && !self.mounts.iter().any(is_way)

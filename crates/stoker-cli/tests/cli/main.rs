@@ -27,6 +27,7 @@ mod release;
 mod remedy;
 mod share;
 mod site;
+mod stranger;
 mod terminal;
 mod told;
 mod trace;

@@ -1,4 +1,4 @@
-//! Where the program runs: behind a pipe, on a terminal, for a user that no file knows.
+//! Where the program runs: behind a pipe, on a terminal, in a directory that is there or not.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -7,15 +7,11 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Instant;
 
-use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::process::{Guarded, find_program};
 use stoker_testkit::skip;
 
 use crate::document::{PROJECTS, gateway_sync};
 use crate::world::{ENDED, Run, SOON, STOKER, World, plant, plant_files};
-
-/// A uid that no passwd knows.
-const STRANGER: u32 = 65432;
 
 /// Starts a command that can be written to.
 fn talk(mut command: Command) -> Guarded {
@@ -67,38 +63,6 @@ fn demo_on_a_terminal_waits_for_ctrl_c_and_leaves_nothing() {
     for place in ["tmp", "home"] {
         assert_eq!(fs::read_dir(world.path(place)).unwrap().count(), 0, "left in {place}");
     }
-}
-
-#[test]
-fn a_user_without_a_name_and_a_home_can_sync() {
-    let (world, repo) = (World::new(), plant());
-    if !rustix::process::getuid().is_root() {
-        skip::record("only root can become another user");
-        return;
-    }
-    let server = HttpServer::start().unwrap();
-    let url = server.mount("plant", &repo);
-    fs::set_permissions(world.root(), fs::Permissions::from_mode(0o755)).unwrap();
-    for name in ["data", "tmp"] {
-        std::os::unix::fs::chown(world.path(name), Some(STRANGER), Some(STRANGER)).unwrap();
-    }
-    let id = STRANGER.to_string();
-    let as_stranger = |more: &[&str]| {
-        let mut words = ["--reuid", &id, "--regid", &id, "--clear-groups", "--", STOKER]
-            .map(Into::into)
-            .to_vec();
-        words.extend(world.words("sync", &url, more));
-        let mut command = world.command("setpriv", words);
-        command.env_remove("HOME").env_remove("XDG_CACHE_HOME");
-        Run::ended(command)
-    };
-    as_stranger(&[]).exits(0);
-    assert_eq!(world.live(), plant_files());
-    let run = as_stranger(&["-o", "json"]).exits(0);
-    assert_eq!(run.json()["status"], "unchanged");
-    let store = world.path("tmp").join(format!("stoker-{STRANGER}"));
-    let mode = fs::metadata(&store).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode, 0o700, "nobody else gets at the store");
 }
 
 #[test]

@@ -42,6 +42,8 @@ pub(crate) struct Look {
     pub(crate) changed: u64,
     /// The volume it is on.
     pub(crate) device: u64,
+    /// The user it belongs to.
+    pub(crate) owner: u32,
 }
 
 /// An entry of a directory.
@@ -78,6 +80,7 @@ impl Look {
             stat: Stat { size, modified, inode: stat.st_ino },
             changed: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
             device: stat.st_dev,
+            owner: stat.st_uid,
         }
     }
 
@@ -95,6 +98,11 @@ impl Look {
         }
         let (least, never) = if is_executable { (0o755, 0o7002) } else { (0o644, 0o7103) };
         self.mode & least == least && self.mode & never == 0
+    }
+
+    /// Returns whether this user may give it another mode.
+    pub(crate) fn may_be_chmoded_by(&self, user: u32) -> bool {
+        user == 0 || user == self.owner
     }
 
     /// Returns what a file that was to be ours alone says about its volume.

@@ -73,6 +73,7 @@ impl<'a> Course<'a> {
             ownership: &self.ownership,
             last: view.manifest.header(),
             is_same_profile: self.goes_on,
+            user: rustix::process::geteuid().as_raw(),
         };
         let mut decided = decision.run(drafts, &facts)?;
         measure(&mut decided, source)?;

@@ -40,6 +40,8 @@ pub(crate) struct Decision<'a> {
     pub(crate) last: &'a Header,
     /// Whether the profile is that of the last sync, so that what differs is drift.
     pub(crate) is_same_profile: bool,
+    /// Who we are to the disk.
+    pub(crate) user: u32,
 }
 
 /// What was decided, before sizes are known.
@@ -201,11 +203,15 @@ impl Deciding<'_> {
         Ok(Outcome::Write(if is_missing { Action::Add } else { Action::Modify }))
     }
 
-    /// Takes a file that has the right bytes already; its permissions may have to follow.
+    /// Takes a file that has the right bytes already; its permissions may have to follow. Those of
+    /// somebody else's file can't be changed; but the file can be replaced.
     fn adopt(&mut self, file: &Candidate, path: &RelPath, look: &Look) -> Outcome {
         if !look.is_mode_of(file.is_executable) {
             if self.is_left(file, path, DriftKind::Modified) {
                 return Outcome::Leave;
+            }
+            if !look.may_be_chmoded_by(self.by.user) {
+                return Outcome::Write(Action::Modify);
             }
             self.out.work.chmods.push((path.clone(), file.is_executable));
             self.change(path, Action::Mode, file.mapping);

@@ -59,6 +59,22 @@ fn an_absent_optional_source_leaves_its_destination_alone() {
 }
 
 #[test]
+fn what_an_absent_source_had_brought_goes_with_its_mapping_empty_directories_included() {
+    let scratch = Scratch::new();
+    let whole = Commit::of([("core/a", "1"), ("overlay/sub/deep/b", "2")]);
+    let both = |commit: &Commit| {
+        let mut both = request(commit, ["core:etc", "overlay:projects"]);
+        both.mappings[1].presence = Presence::Optional;
+        both
+    };
+    sync(&scratch, &whole, &both(&whole)).unwrap();
+    let less = Commit::of([("core/a", "1")]);
+    sync(&scratch, &less, &both(&less)).unwrap();
+    sync(&scratch, &less, &request(&less, ["core:etc"])).unwrap();
+    assert!(!scratch.exists("data/projects/sub"));
+}
+
+#[test]
 fn what_comes_back_under_another_number_is_looked_at_again() {
     let whole = Commit::of([("core/a", "1"), ("overlay/b", "2"), ("extra/e", "3")]);
     let less = Commit::of([("core/a", "1"), ("extra/e", "3")]);
