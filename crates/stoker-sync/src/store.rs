@@ -159,7 +159,7 @@ fn merge(root: &Dir, state: &Dir, manifest: &Manifest) -> Result<Option<Manifest
     let bytes: usize = patches.iter().sum();
     let base = if bytes > SMALL.max(first / 2) {
         0
-    } else if patches.len() > MOST_PATCHES || manifest.newest_patches() >= seal::WORTH_SEALING {
+    } else if patches.len() > MOST_PATCHES || manifest.newest_patches() >= seal::worthwhile() {
         1
     } else {
         return Ok(None);

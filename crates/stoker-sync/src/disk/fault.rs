@@ -62,6 +62,7 @@ mod script {
 
     #[derive(Debug, Default)]
     struct Script {
+        is_on: bool,
         fault: Option<Fault>,
         steps: Vec<Step>,
     }
@@ -70,9 +71,14 @@ mod script {
 
     /// Runs `act` under a fault and returns its value with the steps that were tried.
     pub(crate) fn under<T>(fault: Option<Fault>, act: impl FnOnce() -> T) -> (T, Vec<Step>) {
-        SCRIPT.replace(Script { fault, steps: Vec::new() });
+        SCRIPT.replace(Script { is_on: true, fault, steps: Vec::new() });
         let value = act();
         (value, SCRIPT.take().steps)
+    }
+
+    /// Returns whether somebody counts the steps of this thread.
+    pub(crate) fn is_on() -> bool {
+        SCRIPT.with_borrow(|script| script.is_on)
     }
 
     /// Counts a step and lets it pass, or not.

@@ -201,7 +201,7 @@ proptest! {
 
     // A12, A14: what the model says is what the disk has, whatever came before.
     #[test]
-    fn every_run_leaves_what_the_model_says(happenings in prop::collection::vec(happening(), 1..8)) {
+    fn every_run_leaves_what_the_model_says(happenings in prop::collection::vec(happening(), 1..14)) {
         let scratch = Scratch::new();
         scratch.write("data/config/local/key", "identity");
         let mut world = World::default();

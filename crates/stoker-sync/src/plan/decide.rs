@@ -75,6 +75,9 @@ struct Deciding<'a> {
     orphans: BTreeSet<RelPath>,
     /// Files of ours that stay under another spelling: how they will be spelled, and how they were.
     respelled: HashMap<RelPath, RelPath>,
+    /// Directories that may go on to hold one that nobody knows any more: that they look as they
+    /// did proves nothing.
+    unsealed: HashSet<RelPath>,
     grafts: BTreeSet<RelPath>,
     out: Decided,
 }
@@ -93,6 +96,7 @@ enum Outcome {
 impl Decision<'_> {
     /// Decides.
     pub(crate) fn run(self, drafts: Vec<DirDraft>, facts: &Facts) -> Result<Decided, Error> {
+        let is_left_behind = |draft: &&DirDraft| draft.last.is_some() && draft.is_forgotten();
         let mut deciding = Deciding {
             by: self,
             facts,
@@ -100,6 +104,11 @@ impl Decision<'_> {
             foreign: Vec::new(),
             orphans: BTreeSet::new(),
             respelled: HashMap::new(),
+            unsealed: drafts
+                .iter()
+                .filter(is_left_behind)
+                .map(|draft| draft.path.parent())
+                .collect(),
             grafts: BTreeSet::new(),
             out: Decided::default(),
         };
@@ -124,12 +133,11 @@ impl Deciding<'_> {
 
     fn decide_dir(&mut self, mut draft: DirDraft, index: usize) -> Result<(), Error> {
         let facts = self.facts;
+        let is_forgotten = draft.is_forgotten();
         let candidates = std::mem::take(&mut draft.candidates);
         if !candidates.is_empty() {
             self.check_site(&facts.sites[index])?;
         }
-        let holds_files =
-            !(candidates.is_empty() && draft.kept.is_empty() && draft.same.is_empty());
         let mut upserts = Vec::new();
         for (file, found) in candidates.into_iter().zip(&facts.found[index]) {
             let path = draft.path.join(&file.name);
@@ -142,7 +150,7 @@ impl Deciding<'_> {
                 self.out.work.puts.push(put(file, path, slot));
             }
         }
-        self.patch(draft, upserts, holds_files);
+        self.patch(draft, upserts, is_forgotten);
         Ok(())
     }
 

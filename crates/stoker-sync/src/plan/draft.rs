@@ -32,6 +32,17 @@ pub(crate) struct DirDraft {
     pub(crate) last: Option<DirRecord>,
 }
 
+impl DirDraft {
+    /// Returns whether the manifest will not know the directory: it is not part of the commit, or
+    /// only on the way to something that is, and holds no file of ours.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        let is_way = self.state == DirState::Wanted && self.key.0.is_empty();
+        let holds_files =
+            !(self.candidates.is_empty() && self.kept.is_empty() && self.same.is_empty());
+        !holds_files && (is_way || self.state == DirState::Gone)
+    }
+}
+
 /// Whether a directory is part of the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DirState {

@@ -104,7 +104,7 @@ impl Stage {
     pub(super) fn seals(&mut self) -> Result<BTreeMap<RelPath, Seal>, DiskError> {
         self.leave(0)?;
         let mut seals = std::mem::take(&mut self.seals);
-        let is_worth_it = seals.len() >= seal::WORTH_SEALING;
+        let is_worth_it = seals.len() >= seal::worthwhile();
         if !is_worth_it || !seal::wait_beyond(seal::newest(seals.values()), &self.dir)? {
             seals.clear();
         }

@@ -1,5 +1,7 @@
 //! Claims about what others did to the live files, and what is known of them.
 
+use stoker_text::glob::Excludes;
+
 use super::*;
 
 #[test]
@@ -111,6 +113,51 @@ fn a_foreign_file_is_found_in_a_directory_that_many_changes_have_touched() {
     assert_eq!(sync(&scratch, &commit, &wanted).unwrap().drift.len(), 0);
     scratch.write("data/projects/3/37/foreign", "f");
     assert_eq!(sync(&scratch, &commit, &wanted).unwrap().drift.len(), 1);
+}
+
+#[test]
+fn what_comes_to_a_directory_that_was_left_behind_is_found() {
+    let old = Commit::of([("p/dir/left/f", "1"), ("p/dir/g", "2")]);
+    let new = Commit::of([("p/dir/g", "2")]);
+    let scratch = Scratch::new();
+    let wanted = |commit: &Commit| {
+        let excludes = Excludes::parse(["**/*.bak"]).unwrap();
+        looking(Request { excludes, ..request(commit, ["p:projects"]) }, Look::Stat)
+    };
+    sync(&scratch, &old, &wanted(&old)).unwrap();
+    scratch.write("data/projects/dir/left/keep.bak", "k");
+    for _ in 0..3 {
+        sync(&scratch, &new, &unlimited(wanted(&new))).unwrap();
+    }
+    scratch.write("data/projects/dir/left/stray", "s");
+    let report = sync(&scratch, &new, &wanted(&new)).unwrap();
+    assert_eq!(strings(&report.deleted.paths), ["projects/dir/left/stray"]);
+    assert!(scratch.exists("data/projects/dir/left/keep.bak"));
+}
+
+#[test]
+fn what_an_exclude_or_a_mapping_had_spared_goes_when_it_does_not_any_more() {
+    let old = Commit::of([("p/dir/left/f", "1"), ("p/dir/g", "2")]);
+    let new = Commit::of([("p/dir/g", "2")]);
+    let excluding = |request: Request| Request {
+        excludes: Excludes::parse(["projects/dir/left/**"]).unwrap(),
+        ..request
+    };
+    let sparing = |mut request: Request| {
+        request.mappings[0].prune = Prune::OwnOnly;
+        request
+    };
+    for spare in [&excluding as &dyn Fn(Request) -> Request, &sparing] {
+        let scratch = Scratch::new();
+        let plain = |commit| looking(unlimited(request(commit, ["p:projects"])), Look::Stat);
+        sync(&scratch, &old, &plain(&old)).unwrap();
+        scratch.write("data/projects/dir/left/foreign", "f");
+        sync(&scratch, &old, &spare(plain(&old))).unwrap();
+        sync(&scratch, &new, &spare(plain(&new))).unwrap();
+        assert!(scratch.exists("data/projects/dir/left/foreign"));
+        sync(&scratch, &new, &plain(&new)).unwrap();
+        assert!(!scratch.exists("data/projects/dir/left"));
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{Counts, Deciding, Outcome};
 use crate::manifest::record::{DirChange, DirPatch, FileRecord, Stat};
-use crate::plan::draft::{Candidate, DirDraft, DirState};
+use crate::plan::draft::{Candidate, DirDraft};
 
 impl Counts {
     fn add(&mut self, record: &FileRecord, by: i64) {
@@ -42,9 +42,9 @@ impl Deciding<'_> {
         &mut self,
         draft: DirDraft,
         mut upserts: Vec<FileRecord>,
-        holds_files: bool,
+        is_forgotten: bool,
     ) {
-        let DirDraft { path, key, state, same, kept, dropped, forgotten, last, .. } = draft;
+        let DirDraft { path, key, same, kept, dropped, forgotten, last, .. } = draft;
         for record in dropped.iter().chain(&forgotten) {
             self.uncount(record);
         }
@@ -63,20 +63,19 @@ impl Deciding<'_> {
         }
         let removals: Vec<_> =
             dropped.into_iter().chain(forgotten).map(|record| record.name).collect();
-        let is_way = state == DirState::Wanted && key.0.is_empty();
-        let is_forgotten = !holds_files && (is_way || state == DirState::Gone);
         let has_same_key = last.as_ref().is_some_and(|last| last.key == key);
+        let is_unsealed = self.unsealed.contains(&path);
         let change = if is_forgotten {
             if last.is_none() {
                 return;
             }
             DirChange::Forgotten
-        } else if has_same_key && upserts.is_empty() && removals.is_empty() {
+        } else if has_same_key && upserts.is_empty() && removals.is_empty() && !is_unsealed {
             return;
         } else {
             // Where files come or go the directory will look different. If something else changes
             // its look, the old one proves nothing, and does no harm.
-            let is_touched = !upserts.is_empty() || !removals.is_empty();
+            let is_touched = !upserts.is_empty() || !removals.is_empty() || is_unsealed;
             let seal = last.as_ref().and_then(|last| last.seal).filter(|_| !is_touched);
             DirChange::Known { key, seal, upserts, removals }
         };
