@@ -68,6 +68,11 @@ impl DiskError {
         self.source.kind()
     }
 
+    /// Names the path that it is about, instead of a temporary one.
+    pub(crate) fn about(self, path: &RelPath) -> Self {
+        Self { path: path.clone(), ..self }
+    }
+
     /// Returns the error of a path that was not tried because of this one.
     pub(crate) fn of_other(&self, path: &RelPath) -> Self {
         let source = match self.source.raw_os_error() {

@@ -1,6 +1,11 @@
 //! Whether there is room for what is about to be written (A4, R81).
 
+use std::collections::BTreeMap;
+
 use crate::disk::{Dir, DiskError};
+use crate::journal;
+use crate::path::RelPath;
+use crate::plan::{Put, Work};
 
 /// What a file takes at least: file systems give out whole blocks.
 const BLOCK: u64 = 4096;
@@ -12,10 +17,13 @@ const RESERVE: u64 = 1024 * 1024;
 pub enum Error {
     /// The volume is too full.
     #[error(
-        "the data volume has {free} bytes free and {needed} are needed: {} are missing",
+        "{} has {free} bytes free and {needed} are needed: {} are missing",
+        volume(place),
         .needed - .free
     )]
     Full {
+        /// A directory on it.
+        place: RelPath,
         /// What is needed, the reserve included.
         needed: u64,
         /// What is free.
@@ -29,9 +37,59 @@ pub enum Error {
     },
 }
 
-/// Checks that files of these sizes fit on the volume.
-pub(crate) fn check(root: &Dir, sizes: impl Iterator<Item = u64>) -> Result<(), Error> {
-    let needed = sizes.map(|size| size.next_multiple_of(BLOCK)).sum::<u64>() + RESERVE;
-    let free = root.free_bytes().map_err(|source| Error::Ask { source })?;
-    if needed > free { Err(Error::Full { needed, free }) } else { Ok(()) }
+/// Checks that new files fit: all of them on the data volume, where they are written first, and on
+/// any other one what is copied there.
+pub(crate) fn check(root: &Dir, work: &Work) -> Result<(), Error> {
+    fits(root, work.puts.iter().map(taken).sum::<u64>() + RESERVE)?;
+    let ask = |source| Error::Ask { source };
+    let own = root.look_at_self().map_err(ask)?.device;
+    let mut elsewhere: BTreeMap<u64, (Dir, u64)> = BTreeMap::new();
+    let mut last: Option<(RelPath, u64)> = None;
+    for put in &work.puts {
+        let graft = journal::graft_of(&work.grafts, &put.path).map(|place| &work.grafts[place]);
+        let place = graft.unwrap_or(&put.path).parent();
+        if last.as_ref().is_none_or(|(last, _)| *last != place) {
+            // What is not there by now will be made, on the volume of what is above it.
+            let Ok(dir) = root.open(&place) else { continue };
+            let device = dir.look_at_self().map_err(ask)?.device;
+            if device != own {
+                elsewhere.entry(device).or_insert((dir, 0));
+            }
+            last = Some((place, device));
+        }
+        if let Some((_, needed)) = last.as_ref().and_then(|(_, at)| elsewhere.get_mut(at)) {
+            *needed += taken(put);
+        }
+    }
+    elsewhere.values().try_for_each(|(dir, needed)| fits(dir, *needed))
+}
+
+fn taken(put: &Put) -> u64 {
+    put.size.next_multiple_of(BLOCK)
+}
+
+fn fits(dir: &Dir, needed: u64) -> Result<(), Error> {
+    let free = dir.free_bytes().map_err(|source| Error::Ask { source })?;
+    if needed > free {
+        return Err(Error::Full { place: dir.path().clone(), needed, free });
+    }
+    Ok(())
+}
+
+fn volume(place: &RelPath) -> String {
+    if place.is_root() { "the data volume".into() } else { format!("the volume of {place:?}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_volume_that_is_too_small_says_what_is_missing() {
+        let root = Dir::open_root(std::path::Path::new("/")).unwrap();
+        let error = fits(&root, u64::MAX / 4).unwrap_err();
+        assert!(error.to_string().starts_with("the data volume has "), "{error}");
+        assert!(error.to_string().ends_with(" are missing"), "{error}");
+        fits(&root, 1).unwrap();
+    }
 }

@@ -50,8 +50,7 @@ impl Writing<'_> {
         if work.puts.is_empty() {
             return Ok(0);
         }
-        let sizes = work.puts.iter().map(|put| put.size);
-        space::check(self.root, sizes).map_err(|source| Error::Space { source })?;
+        space::check(self.root, work).map_err(|source| Error::Space { source })?;
         let written = self.write_all(work, source);
         if written.is_err() {
             // Best effort: what stays is removed by the next run before it does anything else.

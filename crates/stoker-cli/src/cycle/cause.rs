@@ -138,6 +138,10 @@ fn incomplete(error: &apply::Error, first: Option<&DiskError>, target: &Target) 
     let failure = Failure::world(Reason::ApplyFailed, error);
     let Some(first) = first else { return failure };
     let message = format!("{}: {}", failure.message, Chain(first));
+    if first.kind() == ErrorKind::StorageFull {
+        return Failure { reason: Reason::DiskFull.into(), message, ..failure }
+            .hint(make_room(target));
+    }
     let parent = target.data.data.join(OsStr::from_bytes(&first.path().parent()));
     Failure { message, ..failure }.hint(format!(
         "look who may write there, and mend it: ls -ld {}; then run it again to finish the rest",

@@ -63,6 +63,43 @@ fn an_ext4_of_16_mib_that_is_too_small_stays_at_the_old_commit() {
     full_disk(&format!("{image} \"$PWD/data\""));
 }
 
+// A4: what is mounted below the data directory has its own room.
+#[test]
+fn a_volume_below_the_data_directory_that_is_too_small_is_named_and_stays_at_the_old_commit() {
+    if !is_root() {
+        return;
+    }
+    let (world, repo) = (World::new(), growing());
+    let mount = "mkdir -p data/projects && \
+        mount -t tmpfs -o size=1m tmpfs \"$PWD/data/projects\"";
+    let run = with_mount(&world, mount, &repo, "sync main first; sync big full; sync after again");
+    assert_eq!(run.code, 0, "{run:#?}");
+    let (code, errors, live) = noted(&world, "full");
+    assert_eq!((code, live), (1, plant_files()), "{errors}");
+    assert!(errors.contains("are missing") && errors.contains("\"projects\""), "{errors}");
+    let (code, errors, live) = noted(&world, "again");
+    assert_eq!((code, live), (0, plant_files().file("projects/oven/new.json", "{}")), "{errors}");
+}
+
+// A4, A6: what could not be seen before is told, and nothing of it is left.
+#[test]
+fn a_volume_below_the_data_directory_that_runs_full_is_told_and_heals() {
+    if !is_root() {
+        return;
+    }
+    let (world, repo) = (World::new(), growing());
+    let mount = "mkdir -p data/projects && \
+        mount -t tmpfs -o size=4m,nr_inodes=20 tmpfs \"$PWD/data/projects\"";
+    let run = with_mount(&world, mount, &repo, "sync main first; sync many full; sync after again");
+    assert_eq!(run.code, 0, "{run:#?}");
+    let (code, errors, _) = noted(&world, "full");
+    assert_eq!(code, 1, "{errors}");
+    assert!(errors.contains("No space left on device") && errors.contains("make room"), "{errors}");
+    assert!(!errors.contains(".stoker-"), "{errors}");
+    let (code, errors, live) = noted(&world, "again");
+    assert_eq!((code, live), (0, plant_files().file("projects/oven/new.json", "{}")), "{errors}");
+}
+
 // A4: bytes are left, but not one more file.
 #[test]
 fn a_disk_without_a_free_inode_stays_at_the_old_commit_and_says_so() {

@@ -27,6 +27,19 @@ pub(super) fn move_file(
     }
     let temporary = [TEMPORARY_PREFIX, name].concat();
     let temporary = &temporary[..temporary.len().min(255)];
+    let path = to.path().join(name);
+    let copied = copy(from, staged, (to, temporary))
+        .and_then(|stat| to.rename(temporary, to, name).map(|()| stat));
+    let stat = copied.map_err(|error| {
+        // On a full volume it would be in its own way.
+        to.remove_tree(temporary).ok();
+        error.about(&path)
+    })?;
+    from.unlink(staged)?;
+    Ok(Some(Copied { path, stat }))
+}
+
+fn copy(from: &Dir, staged: &[u8], (to, temporary): (&Dir, &[u8])) -> Result<Stat, DiskError> {
     to.remove_tree(temporary)?;
     let look = from.look(staged)?;
     let mode = look.map_or(0o644, |look| look.mode);
@@ -34,10 +47,7 @@ pub(super) fn move_file(
     from.copy(staged, to, (temporary, &mut copy))?;
     to.correct_file_mode(temporary, &copy, mode)?;
     to.sync_file(temporary, &copy)?;
-    let stat = to.look_at_file(temporary, &copy)?.stat;
-    to.rename(temporary, to, name)?;
-    from.unlink(staged)?;
-    Ok(Some(Copied { path: to.path().join(name), stat }))
+    to.look_at_file(temporary, &copy).map(|look| look.stat)
 }
 
 /// What was moved file by file.

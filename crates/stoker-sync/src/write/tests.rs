@@ -103,15 +103,6 @@ fn a_directory_that_appears_meanwhile_is_joined() {
     }
 }
 
-// R81
-#[test]
-fn a_run_that_does_not_fit_is_refused_before_it_begins() {
-    let root = crate::disk::Dir::open_root(std::path::Path::new("/")).unwrap();
-    let error = crate::space::check(&root, [u64::MAX / 4].into_iter()).unwrap_err();
-    assert!(error.to_string().contains("are missing"), "{error}");
-    crate::space::check(&root, [1].into_iter()).unwrap();
-}
-
 #[test]
 fn owed_scans_are_remembered_until_they_are_settled() {
     let scratch = Scratch::new();
