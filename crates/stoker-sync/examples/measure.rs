@@ -65,7 +65,7 @@ impl Bench {
             missing: Missing::Create,
             lock_timeout: Duration::ZERO,
         };
-        let source = WorkDir::open(&scratch.join("work"), Vec::new()).unwrap();
+        let source = WorkDir::open(&scratch.join("work"), Vec::new(), &Cancel::default()).unwrap();
         Self { options, source }
     }
 

@@ -360,6 +360,16 @@ impl Dir {
         )
     }
 
+    /// The error of a read that was not ended because the run is to end.
+    pub(crate) fn interrupted(&self, name: &[u8]) -> DiskError {
+        DiskError {
+            action: "read",
+            path: self.path.join(name),
+            top: self.top,
+            source: Errno::INTR.into(),
+        }
+    }
+
     /// Copies the bytes of a file into an open file of another directory.
     pub(crate) fn copy(
         &self,

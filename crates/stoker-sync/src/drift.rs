@@ -105,7 +105,7 @@ impl Inspection<'_> {
     }
 
     fn content_of(&self, path: &[u8], file: &FileRecord) -> Option<ObjectId> {
-        content_id(&self.root.open(path).ok()?, &file.name).ok()
+        content_id(&self.root.open(path).ok()?, &file.name, self.cancel).ok()
     }
 
     fn find_foreign(&self, dir: &Dir, record: &DirRecord, out: &mut Findings) -> Result<(), Error> {
@@ -176,8 +176,9 @@ pub(crate) fn is_as_recorded(file: &FileRecord, seen: &Seen) -> bool {
     seen.nature == Nature::File && seen.stat == file.stat && seen.is_mode_of(file.is_executable)
 }
 
-/// Returns the id of a live file's bytes.
-pub(crate) fn content_id(dir: &Dir, name: &[u8]) -> Result<ObjectId, DiskError> {
+/// Returns the id of a live file's bytes. A run that is to end does not read on: the file may have
+/// become very large.
+pub(crate) fn content_id(dir: &Dir, name: &[u8], cancel: &Cancel) -> Result<ObjectId, DiskError> {
     let mut file = dir.open_file(name)?;
     let size = dir.look_at_file(name, &file)?.stat.size;
     let mut hash = BlobHash::new(size);
@@ -188,6 +189,9 @@ pub(crate) fn content_id(dir: &Dir, name: &[u8]) -> Result<ObjectId, DiskError> 
             return Ok(hash.finish());
         }
         hash.update(&buffer[..read]);
+        if cancel.is_cancelled() {
+            return Err(dir.interrupted(name));
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use crate::cancel::Cancel;
 use crate::compose::Case;
 use crate::disk::{Dir, DiskError, Look, Nature};
 use crate::drift;
@@ -44,6 +45,7 @@ pub(crate) enum Site {
 #[derive(Debug)]
 pub(crate) struct Survey<'a> {
     root: &'a Dir,
+    cancel: &'a Cancel,
     sites: HashMap<RelPath, Site>,
     open: Option<Dir>,
     /// The last path that was found to be missing.
@@ -51,9 +53,9 @@ pub(crate) struct Survey<'a> {
 }
 
 impl<'a> Survey<'a> {
-    /// Begins a survey of the data directory.
-    pub(crate) fn new(root: &'a Dir) -> Self {
-        Self { root, sites: HashMap::new(), open: None, missing: None }
+    /// Begins a survey of the data directory. What is found after it was cancelled means nothing.
+    pub(crate) fn new(root: &'a Dir, cancel: &'a Cancel) -> Self {
+        Self { root, cancel, sites: HashMap::new(), open: None, missing: None }
     }
 
     /// Returns what is at a place where a directory should be.
@@ -109,6 +111,7 @@ impl<'a> Survey<'a> {
         if self.site(&directory)? != Site::Present {
             return Ok(Found::Nothing);
         }
+        let cancel = self.cancel;
         let dir = match self.open(&directory) {
             Err(error) if error.is_absence() => return Ok(Found::Nothing),
             dir => dir?,
@@ -116,7 +119,7 @@ impl<'a> Survey<'a> {
         let name = path::file_name(path);
         let Some(look) = dir.look(name)? else { return Ok(Found::Nothing) };
         match look.nature {
-            Nature::File => Ok(classify(dir, record, (name, look, wanted))),
+            Nature::File => Ok(classify(dir, record, (name, look, wanted), cancel)),
             Nature::Dir => match dir.open(name).and_then(|dir| files_in(&dir)) {
                 Err(error) if error.is_absence() => Ok(Found::Nothing),
                 files => Ok(Found::Dir(files?)),
@@ -139,13 +142,20 @@ fn classify(
     dir: &Dir,
     record: Option<&FileRecord>,
     (name, look, wanted): (&[u8], Look, ObjectId),
+    cancel: &Cancel,
 ) -> Found {
     // What its owner can't read can't be opened to set its mode either: its bytes will have to do.
     let is_known = |record: &&FileRecord| record.stat == look.stat && look.is_readable();
     if let Some(record) = record.filter(is_known) {
         return if record.placed == wanted { Found::Wanted(look) } else { Found::Intact(look) };
     }
-    match drift::content_id(dir, name) {
+    // Of another size it is other content, without a look at each byte.
+    if record.is_some_and(|record| {
+        !record.is_unknown() && record.placed == wanted && record.stat.size != look.stat.size
+    }) {
+        return Found::Other(look);
+    }
+    match drift::content_id(dir, name, cancel) {
         Ok(id) if id == wanted => Found::Wanted(look),
         // Copied or restored: another inode or time, and the bytes that the last sync left.
         Ok(id) if record.is_some_and(|record| record.placed == id) => Found::Intact(look),

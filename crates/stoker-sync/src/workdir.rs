@@ -10,9 +10,11 @@ mod scope;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sha1::{Digest, Sha1};
 
+use crate::cancel::Cancel;
 use crate::disk::{Dir, DiskError, Look, Nature};
 use crate::drift;
 use crate::hash::BlobHash;
@@ -24,6 +26,9 @@ pub use scope::Scope;
 /// What the directory is called in errors.
 const TOP: &str = "the working directory";
 
+/// The clocks of volumes tick every 1 to 10 ms; FAT's every 2 s, and nobody edits there.
+const TICK: Duration = Duration::from_millis(20);
+
 /// A directory that people edit.
 #[derive(Debug)]
 pub struct WorkDir {
@@ -34,6 +39,7 @@ pub struct WorkDir {
     trees: HashMap<ObjectId, Vec<Entry>>,
     blobs: HashMap<ObjectId, Blob>,
     scanned: Option<ObjectId>,
+    cancel: Cancel,
 }
 
 /// Where the bytes of a blob are.
@@ -46,10 +52,10 @@ struct Blob {
 
 impl WorkDir {
     /// Opens a directory, of which only these parts matter.
-    pub fn open(path: &Path, parts: Vec<RelPath>) -> Result<Self, DiskError> {
+    pub fn open(path: &Path, parts: Vec<RelPath>, cancel: &Cancel) -> Result<Self, DiskError> {
         let (root, scope) = (Dir::open_top(path, TOP)?, Scope::of(parts));
         let (known, trees, blobs) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Ok(Self { root, scope, known, trees, blobs, scanned: None })
+        Ok(Self { root, scope, known, trees, blobs, scanned: None, cancel: cancel.clone() })
     }
 
     /// Returns whether a path leads to this very directory, and not to one that has taken its
@@ -66,7 +72,8 @@ impl WorkDir {
     pub fn scan(&mut self) -> Result<ObjectId, DiskError> {
         self.trees.clear();
         self.blobs.clear();
-        let mut scan = Scan { dir: self, known: HashMap::new() };
+        let settled = settled();
+        let mut scan = Scan { dir: self, known: HashMap::new(), settled };
         let root = scan.dir.root.open(b"")?;
         let id = scan.tree(&root)?.unwrap_or(ObjectId::EMPTY_TREE);
         let known = scan.known;
@@ -85,6 +92,8 @@ impl WorkDir {
 struct Scan<'a> {
     dir: &'a mut WorkDir,
     known: HashMap<RelPath, (Stat, ObjectId)>,
+    /// What was saved before this moment would show a later save by its time.
+    settled: u64,
 }
 
 impl Scan<'_> {
@@ -127,13 +136,15 @@ impl Scan<'_> {
         let Some(look) = dir.look(name)? else { return Ok(None) };
         let id = match self.dir.known.get(&path) {
             Some((stat, id)) if *stat == look.stat => *id,
-            _ => match drift::content_id(dir, name) {
+            _ => match drift::content_id(dir, name, &self.dir.cancel) {
                 Err(error) if error.is_absence() => return Ok(None),
                 id => id?,
             },
         };
         let kind = kind_of(&look);
-        self.known.insert(path.clone(), (look.stat, id));
+        if look.stat.modified < self.settled {
+            self.known.insert(path.clone(), (look.stat, id));
+        }
         self.dir.blobs.insert(id, Blob { path, size: look.stat.size, kind });
         Ok(Some((kind, id)))
     }
@@ -153,6 +164,13 @@ impl Scan<'_> {
         self.dir.blobs.insert(id, blob);
         Ok(Some((Kind::Symlink, id)))
     }
+}
+
+/// Two saves within one tick of a volume's clock have the same time.
+#[expect(clippy::disallowed_methods, reason = "compares with the times of files")]
+fn settled() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.saturating_sub(TICK).as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn kind_of(look: &Look) -> Kind {

@@ -65,7 +65,8 @@ impl Writing<'_> {
         let sync_each = work.puts.len() <= FEW;
         let stats = Vec::with_capacity(work.puts.len());
         let buffer = vec![0; BUFFER];
-        let mut run = Run { stage: &mut stage, puts: &work.puts, buffer, sync_each, stats };
+        let (puts, cancel) = (&work.puts, self.cancel);
+        let mut run = Run { stage: &mut stage, puts, buffer, sync_each, stats, cancel };
         let stats = if work.puts.len() < relay::WORTH_A_THREAD {
             self.read_all(&work.puts, source, |id, content| run.store(id.0, id.1, content))?;
             run.stats
@@ -159,6 +160,7 @@ struct Run<'a> {
     buffer: Vec<u8>,
     sync_each: bool,
     stats: Vec<Stat>,
+    cancel: &'a Cancel,
 }
 
 impl Run<'_> {
@@ -172,6 +174,7 @@ impl Run<'_> {
         let mut hash = BlobHash::new(size);
         let mut is_first = true;
         loop {
+            self.cancel.check().map_err(Error::Cancelled)?;
             let filled = fill(content, &mut self.buffer).map_err(|source| stream(put, source))?;
             let bytes = &self.buffer[..filled];
             if is_first && lfs::is_pointer(bytes) {

@@ -32,7 +32,7 @@ fn files_and_directories_get_declared_modes_under_any_umask() {
 
 fn sync(work: &std::path::Path, data: &std::path::Path) {
     let cancel = Cancel::default();
-    let mut source = WorkDir::open(work, Vec::new()).unwrap();
+    let mut source = WorkDir::open(work, Vec::new(), &Cancel::default()).unwrap();
     let options =
         Options { data: data.into(), missing: Missing::Refuse, lock_timeout: Duration::ZERO };
     let path = |text| RelPath::parse(text).unwrap();

@@ -89,7 +89,7 @@ fn take(
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
     (cycle::SYNC.first)(setting, outcome)?;
-    let source = follow.source(&context.console)?;
+    let source = follow.source(context)?;
     let root = source.scan().map_err(|error| follow::failed(&error))?;
     outcome.commit = Some(root.to_string());
     let mut subject = Subject { commit: root.to_string(), source, foresight: None };

@@ -2,6 +2,7 @@
 //! long, and what is said when it is over (promise A7).
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
@@ -13,7 +14,7 @@ use stoker_testkit::wait::eventually;
 
 use crate::refusal::refused;
 use crate::site::Site;
-use crate::world::{Run, World, plant};
+use crate::world::{ENDED, Run, World, plant};
 
 /// A site that is synced, and a commit that is not there yet.
 fn site() -> (Site, Repo) {
@@ -115,6 +116,38 @@ fn a_run_that_is_asked_to_end_while_git_is_silent_was_cancelled() {
         refused(Run::of(child.output().unwrap()), code, "Cancelled", &[]);
         drop(connection);
     }
+}
+
+/// Ends a run that reads a file that it would take hours to read.
+fn end_while_it_reads(child: Guarded, file: &Path) {
+    eventually("the file is read", || {
+        let Some(pid) = child.program_pid() else { return false };
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+        open.map(|entry| std::fs::read_link(entry.path())).any(|to| to.is_ok_and(|to| to == file))
+    });
+    let asked = Instant::now();
+    child.signal(Signal::TERM).unwrap();
+    Run::of(child.output().unwrap()).exits(143);
+    assert!(asked.elapsed() < ENDED, "it took {:?}", asked.elapsed());
+}
+
+// A16
+#[test]
+fn a_run_that_is_asked_to_end_while_it_reads_a_huge_file_ends() {
+    let huge = |path: &Path| {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::File::create(path).unwrap().set_len(1 << 42).unwrap();
+    };
+    let (world, repo) = (World::new(), plant());
+    let live = world.data().join("projects/oven/project.json");
+    huge(&live);
+    end_while_it_reads(world.start(world.words("sync", &repo.url(), &[])), &live);
+    let edited = world.path("work/projects/huge");
+    huge(&edited);
+    let (work, data) = (world.path("work"), world.path("other"));
+    let words = ["dev", work.to_str().unwrap(), "--map", "projects:projects", "--create"];
+    let words = words.into_iter().chain(["--data", data.to_str().unwrap()]);
+    end_while_it_reads(world.start(words), &edited);
 }
 
 #[test]

@@ -146,11 +146,12 @@ impl<'a> Course<'a> {
 
     /// Looks at every place that may change.
     fn survey(&self, drafts: &[DirDraft], findings: Findings) -> Result<Facts, Error> {
-        let mut survey = Survey::new(&self.planning.view.root);
+        let cancel = self.planning.cancel;
+        let mut survey = Survey::new(&self.planning.view.root, cancel);
         let mut facts = Facts { foreign: findings.foreign, ..Facts::default() };
         for draft in drafts {
-            self.planning.cancel.check().map_err(Error::Cancelled)?;
             self.survey_dir(draft, &mut survey, &mut facts)?;
+            cancel.check().map_err(Error::Cancelled)?;
         }
         Ok(facts)
     }

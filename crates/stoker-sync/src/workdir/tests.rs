@@ -17,7 +17,7 @@ fn ids_are_those_that_git_gives() {
     scratch.write("work/a/.git", "gitdir: elsewhere");
     scratch.make_dir("work/empty");
     scratch.link("work/link", "/etc/passwd");
-    let mut source = WorkDir::open(&scratch.path("work"), Vec::new()).unwrap();
+    let mut source = WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
     let root = source.root().unwrap();
     // git init; git add; git write-tree, with the same files.
     assert_eq!(root.to_string(), "078302be2ef1dd3cd265b696a404dfa0c392716f");
@@ -32,7 +32,7 @@ fn ids_are_those_that_git_gives() {
 fn an_empty_directory_is_the_empty_tree() {
     let scratch = Scratch::new();
     scratch.make_dir("work/nothing");
-    let mut source = WorkDir::open(&scratch.path("work"), Vec::new()).unwrap();
+    let mut source = WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
     assert_eq!(source.root().unwrap(), ObjectId::EMPTY_TREE);
     assert_eq!(source.list(&[ObjectId::EMPTY_TREE]).unwrap(), [vec![]]);
 }
@@ -44,7 +44,7 @@ fn a_save_is_seen_and_arrives() {
     scratch.write("work/p/b", "2");
     scratch.write("work/ignored/huge", "3");
     let parts = vec![RelPath::parse("p").unwrap()];
-    let mut source = WorkDir::open(&scratch.path("work"), parts).unwrap();
+    let mut source = WorkDir::open(&scratch.path("work"), parts, &Cancel::default()).unwrap();
     let cancel = Cancel::default();
     let mut engine = scratch.engine();
     for (content, changes) in [("1", 2), ("saved", 1), ("saved", 0)] {
@@ -64,7 +64,7 @@ fn a_save_is_seen_and_arrives() {
 fn a_directory_that_took_the_place_of_another_is_not_the_same() {
     let scratch = Scratch::new();
     scratch.write("work/a", "1");
-    let source = WorkDir::open(&scratch.path("work"), Vec::new()).unwrap();
+    let source = WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
     assert!(source.is_at(&scratch.path("work")));
     scratch.rename("work", "away");
     assert!(!source.is_at(&scratch.path("work")), "there is none");
@@ -77,7 +77,7 @@ fn a_directory_that_took_the_place_of_another_is_not_the_same() {
 fn what_an_editor_puts_down_is_no_content() {
     let scratch = Scratch::new();
     scratch.write("work/4913/a", "1");
-    let mut source = WorkDir::open(&scratch.path("work"), Vec::new()).unwrap();
+    let mut source = WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
     let before = source.scan().unwrap();
     assert_ne!(before, ObjectId::EMPTY_TREE, "a directory may be called so");
     scratch.write("work/4913/.a.swp", "x");

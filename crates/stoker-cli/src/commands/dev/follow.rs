@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use notify::{RecursiveMode, Watcher as _};
 use stoker_sync::{Cancel, DiskError, RelPath, Scope, WorkDir};
 
+use crate::cli::Context;
 use crate::failure::Failure;
-use crate::output::{Console, shown};
+use crate::output::shown;
 use crate::trigger::{Trigger, Woken};
 use crate::word::Reason;
 
@@ -64,16 +65,19 @@ impl Follow {
 
     /// What stands at the path now. Another directory than before is told, and watched from here
     /// on.
-    pub(super) fn source(&mut self, console: &Console) -> Result<&mut WorkDir, Failure> {
+    pub(super) fn source(&mut self, context: &Context) -> Result<&mut WorkDir, Failure> {
         if self.open.as_ref().is_some_and(|open| !open.is_at(&self.path)) {
             self.open = None;
         }
         if self.open.is_none() {
-            let opened = WorkDir::open(&self.path, self.parts.clone());
+            let cancel = &context.interruption.cancel;
+            let opened = WorkDir::open(&self.path, self.parts.clone(), cancel);
             let opened = opened.map_err(|error| failed(&error))?;
             if self.was_open {
                 let place = shown(&self.path);
-                console.note(&format!("{place} is another directory now; following that one"));
+                context
+                    .console
+                    .note(&format!("{place} is another directory now; following that one"));
                 self.begin()?;
             }
             self.open = Some(opened);
