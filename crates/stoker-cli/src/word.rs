@@ -79,7 +79,8 @@ registry! {
         UnreachableCommit = "UnreachableCommit",
         /// The gateway is not up yet: the files have landed all the same.
         GatewayNotReady = "GatewayNotReady",
-        /// The gateway has no scan lock to offer.
+        /// Files were put in place without the gateway's scan lock: it has none to offer, or gave none
+        /// to a run that had to finish another.
         NoScanLock = "NoScanLock",
         /// The scan lock was lost before all files were in place.
         ScanLockLost = "ScanLockLost",

@@ -4,6 +4,7 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
+use stoker_api::chain::Chain;
 use stoker_sync::{Engine, Gate, OpenError, Options, View, lock, report};
 
 use super::talk::{self, Talk};
@@ -52,9 +53,9 @@ pub(super) fn open(
     outcome: &mut Outcome,
 ) -> Result<Engine, OpenError> {
     let changed = report::Halves::default();
-    let mut gate = Call { setting, outcome, changed, talk: None };
+    let mut gate = Call { setting, outcome, changed, talk: None, refusal: None };
     let opened = Engine::open_through(options, &mut gate, setting.cancel);
-    let Call { talk, changed, .. } = gate;
+    let Call { talk, changed, refusal, .. } = gate;
     match &opened {
         Ok(engine) => outcome.finished(engine.view()),
         Err(OpenError::Recover { .. }) => {
@@ -63,22 +64,43 @@ pub(super) fn open(
         }
         Err(_) => {}
     }
-    let Some(talk) = talk else { return opened };
-    talk.note_gate(outcome);
     // On an error the lock stays: what the killed run left may be a mixture, not to be scanned.
     let mut engine = opened?;
+    let Some(mut talk) = talk else { return Ok(engine) };
+    talk.note_gate(outcome);
+    if let Some(refusal) = refusal {
+        talk.release();
+        outcome.scans = outcome.scans.owing(changed);
+        let message = format!("a run that had ended early was finished without it: {refusal}");
+        outcome.warn(Code::NoScanLock, &message);
+        return Ok(engine);
+    }
     let names = engine.view().projects();
     // A failure is no news: the scan stays owed, and the run that goes on asks for it again.
     talk.scan(&mut engine, (&names, setting), outcome).ok();
     Ok(engine)
 }
 
-/// A gate that calls the gateway only when it is asked to open.
+/// A gate that calls the gateway only when it is asked to open. It opens also if the gateway says
+/// no: what is live is a mixture of two commits, and no lock is worth that it stays.
 struct Call<'a> {
     setting: Setting<'a>,
     outcome: &'a mut Outcome,
     changed: report::Halves,
     talk: Option<Talk>,
+    /// What the gateway said, if it said no.
+    refusal: Option<String>,
+}
+
+impl Call<'_> {
+    fn ask(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let view = View::open(&self.setting.target.data.data)?;
+        self.outcome.found(&view);
+        self.talk = Some(Talk::Silent);
+        let mut talk = Talk::begin(talk::run_of(&view), self.setting, self.outcome)?;
+        talk.prepare(self.changed);
+        self.talk.insert(talk).open()
+    }
 }
 
 impl Gate for Call<'_> {
@@ -87,15 +109,19 @@ impl Gate for Call<'_> {
     }
 
     fn open(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let view = View::open(&self.setting.target.data.data)?;
-        self.outcome.found(&view);
-        let mut talk = Talk::begin(talk::run_of(&view), self.setting, self.outcome)?;
-        talk.prepare(self.changed);
-        self.talk.insert(talk).open()
+        let asked = self.ask();
+        let Err(error) = &asked else { return asked };
+        match error.downcast_ref::<stoker_ignition::Error>() {
+            Some(stoker_ignition::Error::Cancelled) | None => asked,
+            Some(refusal) => {
+                self.refusal = Some(Chain(refusal).to_string());
+                Ok(())
+            }
+        }
     }
 
     fn renew(&mut self) {
-        if let Some(talk) = &mut self.talk {
+        if let Some(talk) = self.talk.as_mut().filter(|_| self.refusal.is_none()) {
             talk.renew();
         }
     }

@@ -103,26 +103,43 @@ impl Broken {
     }
 }
 
-// G1
+// A1: whatever the gateway says, a mixture of two commits does not stay; G1: nothing more is written.
 #[test]
-fn a_gateway_that_refuses_the_key_gets_no_file_of_a_killed_run_either() {
+fn a_gateway_that_refuses_the_key_does_not_keep_a_killed_run_from_being_finished() {
     let Some(broken) = Broken::new() else { return };
     let Broken { site, update } = &broken;
-    let before = site.world.live();
     site.gateway.fail(Fault::new(Ugly::Status(401)).on("/data/api/v1"));
-    for repo in [AWAY, &site.url] {
-        refused(broken.sync(repo, "1m"), 1, "GatewayUnauthorized", &["401"]);
-        assert_eq!(site.world.live(), before);
-    }
-    site.gateway.heal();
-    site.gateway.hold_lock(Half::Projects, Duration::from_mins(1));
-    let run = broken.sync(AWAY, "2s");
+    let run = broken.sync(&site.url, "1m");
     let result = run.json();
-    refused(run, 1, "ScanLockHeld", &[]);
+    refused(run, 1, "GatewayUnauthorized", &["401"]);
+    let codes = result["warnings"].as_array().unwrap().iter().map(|warning| &warning["code"]);
+    assert_eq!(codes.collect::<Vec<_>>(), ["NoScanLock", "Recovered"], "{result:#}");
+    assert_eq!(site.world.live(), update.new);
+    site.gateway.heal();
+    let result = broken.sync(&site.url, "1m").exits(0).json();
+    assert_eq!(result["scan"]["projects"], "done", "{result:#}");
+}
+
+#[test]
+fn a_killed_run_is_finished_without_the_lock_only_if_waiting_did_not_help() {
+    let Some(broken) = Broken::new() else { return };
+    let Broken { site, update } = &broken;
+    site.gateway.hold_lock(Half::Projects, Duration::from_mins(1));
+    let result = broken.sync(AWAY, "2s").exits(1).json();
     assert_eq!(result["scan"]["projects"], "owed", "{result:#}");
-    assert_eq!(result["warnings"][0]["code"], "Unfinished", "{result:#}");
-    assert_eq!(site.world.live(), before);
+    assert!(result["durationsMs"]["gateway"].as_u64().unwrap() >= 1900, "{result:#}");
+    assert_eq!(site.world.live(), update.new);
     site.gateway.release_lock(Half::Projects);
+    let calls = site.gateway.calls().len();
+    let result = broken.sync(&site.url, "1m").exits(0).json();
+    assert_eq!(result["scan"]["projects"], "done", "{result:#}");
+    assert!(site.gateway.calls().len() > calls);
+}
+
+#[test]
+fn a_killed_run_is_finished_under_the_lock_that_the_gateway_gives() {
+    let Some(broken) = Broken::new() else { return };
+    let Broken { site, update } = &broken;
     let calls = site.gateway.calls().len();
     let result = broken.sync(AWAY, "1m").exits(1).json();
     assert_eq!(result["error"]["reason"], "RemoteUnreachable", "{result:#}");
