@@ -10,11 +10,11 @@ mod source;
 mod talk;
 
 use stoker_sync::request::{Deletion, Look};
-use stoker_sync::source::Source;
 use stoker_sync::{Cancel, Engine, Foresight, Plan, Report, Request, View, apply, plan};
 
 pub(crate) use ahead::look_while;
 pub(crate) use cause::git;
+use outcome::Repair;
 pub(crate) use outcome::{Name, Outcome, Planned, Status, Warned};
 pub(crate) use source::{CommitOnDemand, Supply};
 
@@ -68,7 +68,17 @@ pub(crate) const PLAN: Step = Step {
 };
 
 /// Brings the data directory to the state of a subject, and tells the gateway.
-pub(crate) const SYNC: Step = Step { first: recovery::recover, then: sync };
+pub(crate) const SYNC: Step = Step {
+    first: |setting, outcome| {
+        let only_looks = setting.target.profile.dry_run;
+        if only_looks {
+            (PLAN.first)(setting, outcome)
+        } else {
+            recovery::recover(setting, outcome)
+        }
+    },
+    then: sync,
+};
 
 /// Takes the end of a run into its outcome.
 pub(crate) fn conclude(
@@ -91,7 +101,10 @@ fn plan(
     let lap = Lap::begin(subject, outcome);
     let planned = show(subject, setting, outcome);
     outcome.durations.plan += lap.end(subject, outcome);
-    planned.map(|plan| outcome.planned(&plan, Status::Planned))
+    let plan = planned?;
+    outcome.planned(&plan);
+    outcome.drifted(&plan.drift, setting.target.profile.drift_policy, Repair::Ahead);
+    Ok(())
 }
 
 fn show(
@@ -106,27 +119,13 @@ fn show(
     view.foresee(subject.foresight.take());
     look_briefly(&view, &mut request);
     setting.progress.phase("comparing".to_owned());
-    preview(
-        |source, request| view.plan(source, request, setting.cancel),
-        subject,
-        (request, setting),
-        outcome,
-    )
-}
-
-/// A plan that is only shown: a deletion that would stop a sync is shown, too, and told.
-fn preview(
-    mut plan: impl FnMut(&mut dyn Source, &Request) -> Result<Plan, plan::Error>,
-    subject: &mut Subject<'_>,
-    (mut request, setting): (Request, Setting<'_>),
-    outcome: &mut Outcome,
-) -> Result<Plan, Failure> {
-    let mut planned = plan(subject.source, &request);
+    let mut planned = view.plan(subject.source, &request, setting.cancel);
+    // A deletion that would stop a sync is shown, too, and told.
     if let Err(plan::Error::MassDeletion(blocked)) = &planned {
         let remedy = "a sync would stop here; --allow-mass-delete lifts that";
         outcome.warn(Code::DeletionBlocked, &format!("{blocked}: {remedy}"));
         request.deletion = Deletion::Unlimited;
-        planned = plan(subject.source, &request);
+        planned = view.plan(subject.source, &request, setting.cancel);
     }
     let plan = planned.map_err(|error| cause::plan(&error, setting.target))?;
     plan.refuse_pointers(subject.source).map_err(|error| cause::write(&error, setting.target))?;
@@ -152,18 +151,20 @@ fn sync(
         pause(setting, outcome);
         return Ok(());
     }
+    if profile.dry_run {
+        plan(subject, setting, outcome)?;
+        outcome.status = Status::DryRun;
+        return Ok(());
+    }
     let lap = Lap::begin(subject, outcome);
     let looked = look(subject, setting, outcome);
     outcome.durations.plan += lap.end(subject, outcome);
     let (mut engine, plan) = looked?;
-    if profile.dry_run {
-        outcome.planned(&plan, Status::DryRun);
-        return Ok(());
-    }
     let (drift, is_owed) = (plan.drift.clone(), engine.view().owed().projects);
     let landed = land((&mut engine, plan), subject, setting, outcome);
     let is_whole = landed.as_ref().is_ok_and(|(_, applied)| applied.missed.is_none());
-    outcome.drifted(&drift, profile.drift_policy, is_whole);
+    let repair = if is_whole { Repair::Done } else { Repair::Failed };
+    outcome.drifted(&drift, profile.drift_policy, repair);
     let (talk, Applied { report, missed }) = landed?;
     // Which projects an earlier run had touched is not known any more: then all of ours count.
     let names = if is_owed { engine.view().projects() } else { report.projects };
@@ -196,23 +197,13 @@ fn look(
     look_briefly(engine.view(), &mut request);
     progress.phase("comparing".to_owned());
     let is_news = engine.view().commit() != Some(&subject.commit);
-    if is_news && !target.profile.dry_run {
+    if is_news {
         // What is fetched now may take long, and others wait for us meanwhile. A name that can't be
         // written is no reason to fail.
         drop(engine.sign());
     }
-    let plan = if target.profile.dry_run {
-        preview(
-            |source, request| engine.plan(source, request, cancel),
-            subject,
-            (request, setting),
-            outcome,
-        )?
-    } else {
-        let plan = engine.plan(subject.source, &request, cancel);
-        plan.map_err(|error| cause::plan(&error, target))?
-    };
-    Ok((engine, plan))
+    let plan = engine.plan(subject.source, &request, cancel);
+    Ok((engine, plan.map_err(|error| cause::plan(&error, target))?))
 }
 
 /// Writes the files and puts them in place, as the gateway allows.

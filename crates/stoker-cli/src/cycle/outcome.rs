@@ -98,6 +98,15 @@ pub(crate) struct Planned {
     pub(crate) source: Option<Name>,
 }
 
+/// How far the repair of drift has come, where it is to be repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repair {
+    Done,
+    Failed,
+    /// This run only looks.
+    Ahead,
+}
+
 impl Outcome {
     /// A run that has done nothing yet.
     pub(crate) fn begin(git_ref: Option<&str>) -> Self {
@@ -142,8 +151,8 @@ impl Outcome {
     }
 
     /// Takes a plan that is not carried out.
-    pub(crate) fn planned(&mut self, plan: &Plan, status: Status) {
-        self.status = status;
+    pub(crate) fn planned(&mut self, plan: &Plan) {
+        self.status = Status::Planned;
         self.previous_commit.clone_from(&plan.previous_commit);
         self.files_unchanged = plan.unchanged;
         self.list(&plan.changes);
@@ -188,11 +197,12 @@ impl Outcome {
     }
 
     /// Names what someone else changed on the gateway.
-    pub(crate) fn drifted(&mut self, drift: &[Drifted], policy: DriftPolicy, has_landed: bool) {
-        let done = match policy {
-            DriftPolicy::Repair if has_landed => "repaired",
-            DriftPolicy::Repair => "not repaired, because the run failed",
-            DriftPolicy::Report => "left as it is",
+    pub(crate) fn drifted(&mut self, drift: &[Drifted], policy: DriftPolicy, repair: Repair) {
+        let done = match (policy, repair) {
+            (DriftPolicy::Repair, Repair::Done) => "repaired",
+            (DriftPolicy::Repair, Repair::Failed) => "not repaired, because the run failed",
+            (DriftPolicy::Repair, Repair::Ahead) => "a sync repairs it",
+            (DriftPolicy::Report, _) => "left as it is",
         };
         let most = drift.len().min(MOST_LISTED);
         for drifted in &drift[..most] {

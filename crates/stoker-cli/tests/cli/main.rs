@@ -17,6 +17,7 @@ mod gateway;
 mod hostile;
 mod lands;
 mod listen;
+mod look;
 mod many;
 mod mount;
 mod owed;
