@@ -14,7 +14,7 @@ use crate::signal::Interruption;
 
 /// Keep Ignition gateways in step with git
 #[derive(Debug, Parser)]
-#[command(name = "stoker", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(name = "stoker", version, propagate_version = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -179,12 +179,13 @@ impl Console {
     }
 
     fn value(&self, value: &impl Serialize) {
-        let text = match self.format {
-            Format::Yaml => escape::yaml(value),
-            Format::Json | Format::Table => escape::json(value),
-        };
         let failed = |error| format!("{{\"status\":\"failed\",\"error\":{error:?}}}");
-        self.stdout.exact(&text.unwrap_or_else(failed));
+        match self.format {
+            Format::Yaml => self.stdout.document(&escape::yaml(value).unwrap_or_else(failed)),
+            Format::Json | Format::Table => {
+                self.stdout.exact(&escape::json(value).unwrap_or_else(failed));
+            }
+        }
     }
 }
 

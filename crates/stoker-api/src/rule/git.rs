@@ -13,6 +13,7 @@ pub(crate) fn repo_url() -> Value {
         format!(r"^({USER}@)?[A-Za-z0-9][A-Za-z0-9._-]*:([^:/-]|/[^/]|/$).*$"),
     ];
     let grammar = grammar.map(|form| format!("self.matches(r'{form}')")).join(" || ");
+    let grammar = format!("({grammar}) && !self.matches(r'^(file|https?):(/?[^/]|/?$)')");
     rules([
         rule(
             r#"!self.matches(r'[\p{Cc}\p{Z}\\?#<>"`|]')"#,

@@ -107,6 +107,8 @@ fn urls_that_run_leak_or_miss_something_are_refused() {
         ("ext::sh -c id", E::Character(' ')),
         ("ext::sh", E::Scheme),
         ("HTTPS://host/x", E::Scheme),
+        ("file:/srv/plant", E::Scheme),
+        ("https:host/x", E::Scheme),
         ("ftp://host/x", E::Scheme),
         ("ssh://-oProxyCommand=id/x", E::Host),
         ("ssh://-oProxyCommand=id@host/x", E::Host),

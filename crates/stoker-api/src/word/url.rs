@@ -197,6 +197,10 @@ fn check_scp(text: &str) -> Result<(), UrlError> {
     if authority.contains('/') {
         return Err(UrlError::BarePath);
     }
+    // Nobody means a host that is called like a scheme.
+    if matches!(authority, "file" | "http" | "https") {
+        return Err(UrlError::Scheme);
+    }
     let host = match authority.rsplit_once('@') {
         Some((user, host)) => {
             check_user(user)?;

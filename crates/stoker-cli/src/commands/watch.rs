@@ -1,6 +1,6 @@
 //! `stoker watch`: continuously.
 
-use std::net::SocketAddr;
+use std::net::{AddrParseError, SocketAddr};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = interval)]
     interval: Option<Duration>,
     /// Serve POST /sync on this address: look at once (port 0 takes a free one and prints it)
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
     #[command(flatten)]
     sync: sync::Arguments,
@@ -48,6 +48,14 @@ struct Memory {
     failures: u32,
     /// What was said last, so that a state is told once.
     told: Option<(Status, Option<String>)>,
+}
+
+/// An address with its port; of names, the one that every machine has for itself.
+fn address(text: &str) -> Result<SocketAddr, AddrParseError> {
+    match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}").parse(),
+        None => text.parse(),
+    }
 }
 
 /// Watches.

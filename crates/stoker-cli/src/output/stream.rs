@@ -10,6 +10,7 @@ use super::escape;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stdout {
     is_lost: Arc<AtomicBool>,
+    has_documents: Arc<AtomicBool>,
 }
 
 impl Stdout {
@@ -26,6 +27,12 @@ impl Stdout {
         let mut out = io::stdout().lock();
         let text = text.trim_end_matches('\n');
         self.judge(writeln!(out, "{text}").and_then(|()| out.flush()));
+    }
+
+    /// Prints a YAML document, apart from the one before it.
+    pub(super) fn document(&self, text: &str) {
+        let is_next = self.has_documents.swap(true, Ordering::Relaxed);
+        self.exact(&if is_next { format!("---\n{text}") } else { text.to_owned() });
     }
 
     /// A reader that went away is no reason to fail: `stoker plan | head` is fine. Whatever else

@@ -68,6 +68,22 @@ fn watch_syncs_at_once_on_request_and_ends_with_143() {
 }
 
 #[test]
+fn what_watch_prints_as_yaml_is_one_document_after_the_other() {
+    let (world, repo) = (World::new(), plant());
+    let more = ["--interval", "1h", "--listen", "localhost:0", "-o", "yaml"];
+    let mut child = world.start(world.words("watch", &repo.url(), &more));
+    let address = listened(&mut child);
+    eventually("the first sync", || world.live() == plant_files());
+    repo.commit(Edit::put(Tree::new().file("projects/oven/new.json", "{}"))).unwrap();
+    post(&address, "/sync");
+    eventually("the new commit", || world.live().get("projects/oven/new.json").is_some());
+    let run = end(child, Signal::TERM).exits(143);
+    let documents: Vec<&str> = run.stdout.split("---\n").collect();
+    assert_eq!(documents.len(), 2, "{run:?}");
+    assert!(documents.iter().all(|text| text.starts_with("status: synced\n")), "{run:?}");
+}
+
+#[test]
 fn watch_on_an_address_that_is_taken_fails_at_once() {
     let (world, repo) = (World::new(), plant());
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
