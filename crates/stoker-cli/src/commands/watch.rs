@@ -44,6 +44,9 @@ pub(crate) struct Arguments {
 struct Memory {
     /// When all files were last looked at.
     drift_checked: Option<Instant>,
+    /// Whether all files were to be looked at, and a new commit came instead. Where every look
+    /// brings one, that would be for ever.
+    is_look_owed: bool,
     /// How often in a row it failed.
     failures: u32,
     /// What was said last, so that a state is told once.
@@ -127,9 +130,12 @@ impl Memory {
         self.failures = if is_failed { self.failures + 1 } else { 0 };
         // A run that applied another commit looked only at what it touched.
         let is_same_commit = outcome.previous_commit == outcome.commit;
-        if !is_failed && is_same_commit && look != Look::Touched {
+        let is_first = outcome.previous_commit.is_none();
+        let is_full = !is_failed && look != Look::Touched;
+        if is_full && (is_same_commit || is_first) {
             self.drift_checked = Some(now);
         }
+        self.is_look_owed = is_full && !is_same_commit && !is_first;
         let error = outcome.error.as_ref().map(|failure| failure.message.clone());
         let said = Some((outcome.status, error));
         let is_news = outcome.status == Status::Synced || self.told != said;
@@ -138,8 +144,11 @@ impl Memory {
     }
 
     /// The interval, ± 10 % by a chance from 0 to 1, so that a thousand watchers spread; after
-    /// failures shorter ones that grow to it.
+    /// failures shorter ones that grow to it; none before a look that is owed.
     fn pause(&self, interval: Option<Duration>, chance: f64) -> Duration {
+        if self.is_look_owed {
+            return Duration::ZERO;
+        }
         let retry = (self.failures > 0).then(|| Duration::from_secs(1 << self.failures.min(6)));
         match interval.into_iter().chain(retry).min() {
             Some(pause) => pause.mul_f64(0.9 + 0.2 * chance),

@@ -33,6 +33,25 @@ fn files_are_looked_at_every_ten_minutes_and_again_when_a_look_was_not_one() {
 }
 
 #[test]
+fn a_look_that_a_new_commit_took_the_place_of_follows_at_once() {
+    let (now, minute) = (Instant::now(), Some(Duration::from_mins(1)));
+    let mut memory = Memory::default();
+    let mut pause = |status, commits, look| {
+        memory.take(&outcome(status, commits), look, now);
+        memory.pause(minute, 0.5)
+    };
+    assert_eq!(pause(Status::Synced, ["a", "b"], LOOK), Duration::ZERO);
+    assert_ne!(pause(Status::Unchanged, ["b", "b"], LOOK), Duration::ZERO);
+    assert_ne!(pause(Status::Synced, ["b", "c"], Look::Touched), Duration::ZERO);
+    assert_ne!(pause(Status::Failed, ["b", "c"], LOOK), Duration::ZERO);
+    let mut first = outcome(Status::Synced, ["", "a"]);
+    first.previous_commit = None;
+    let mut memory = Memory::default();
+    memory.take(&first, LOOK, now);
+    assert_ne!(memory.pause(minute, 0.5), Duration::ZERO, "all was written just now");
+}
+
+#[test]
 fn a_state_is_told_once_and_every_sync() {
     let now = Instant::now();
     let mut memory = Memory::default();
