@@ -94,3 +94,17 @@ fn a_variable_that_is_empty_counts_as_unset() {
     command.env("GIT_TOKEN_FILE", "token");
     told(&Run::ended(command).exits(2), &["GIT_TOKEN_FILE and --ssh-key-file exclude each other"]);
 }
+
+#[test]
+fn foreign_directories_may_be_deeper_than_the_usual_number_of_open_files() {
+    let (world, repo) = (World::new(), plant());
+    world.sync(&repo.url(), &[]).exits(0);
+    std::fs::create_dir_all(world.data().join("projects").join("d/".repeat(600))).unwrap();
+    let stray = format!("projects/{}stray", "d/".repeat(600));
+    std::fs::write(world.data().join(&stray), "s").unwrap();
+    let script = "ulimit -Sn 256; exec \"$0\" \"$@\"";
+    let mut words = vec!["-c".into(), script.into(), STOKER.into()];
+    words.extend(world.words("sync", &repo.url(), &[]));
+    Run::ended(world.command("sh", words)).exits(0);
+    assert_eq!(world.live(), plant_files());
+}
