@@ -47,7 +47,7 @@ impl Talk {
         outcome.durations.gateway += started.elapsed();
         let talk = talk?;
         if let Self::Land(Scans { projects: Scan::Skipped, .. }, Some(why)) = talk {
-            let message = format!("{}; the files land, it scans nothing", why.message);
+            let message = format!("{}; the files land, the next run has it scan them", why.message);
             outcome.warn(Code::GatewayNotReady, &message);
             return Ok(Self::Land(Scans::default(), None));
         }
@@ -108,10 +108,6 @@ impl Talk {
             Self::Silent => return Ok(()),
             Self::Land(scans, why) => {
                 outcome.scans = scans.limited_to(owed);
-                if why.is_none() {
-                    let settled = engine.settle(owed);
-                    settled.map_err(|error| cause::settle(&error, setting.target))?;
-                }
                 return why.map_or(Ok(()), Err);
             }
             Self::Full(lock) => lock,

@@ -10,7 +10,7 @@ use stoker_testkit::wait::eventually;
 
 use crate::refusal::refused;
 use crate::site::Site;
-use crate::world::{ENDED, Run, plant};
+use crate::world::{ENDED, Run, plant, plant_files};
 
 /// A site that has nothing yet, and the repository of its plant.
 fn line() -> (Site, Repo) {
@@ -72,6 +72,25 @@ fn a_gateway_that_is_away_gets_its_files_and_is_owed_a_scan() {
     let result = site.sync(&[]).exits(0).json();
     assert_eq!(result["scan"]["projects"], "done", "{result:#}");
     assert!(site.gateway.scans().len() > scans);
+}
+
+// R23
+#[test]
+fn a_gateway_that_starts_gets_the_files_of_a_first_sync_and_scans_them_when_it_is_up() {
+    for state in [State::Starting, State::Uncommissioned] {
+        let (site, _repo) = line();
+        site.gateway.set(state);
+        let scans = site.gateway.scans().len();
+        let result = site.sync(&[]).exits(0).json();
+        assert_eq!(result["scan"]["projects"], "skipped", "{result:#}");
+        assert_eq!(result["warnings"][0]["code"], "GatewayNotReady", "{result:#}");
+        assert_eq!(site.world.live(), plant_files());
+        assert_eq!(site.gateway.scans().len(), scans);
+        site.gateway.set(State::Running);
+        let result = site.sync(&[]).exits(0).json();
+        assert_eq!(result["scan"]["projects"], "done", "{result:#}");
+        assert_eq!(site.sync(&[]).exits(0).json()["scan"]["projects"], "skipped");
+    }
 }
 
 #[test]
