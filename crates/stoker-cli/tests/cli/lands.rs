@@ -3,9 +3,9 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-use stoker_testkit::git::{Edit, Tree};
+use stoker_testkit::git::{Edit, Repo, Tree};
 
-use crate::world::{World, plant, plant_files, plant_tree};
+use crate::world::{World, is_long, plant, plant_files, plant_tree};
 
 #[test]
 fn several_maps_keep_their_order() {
@@ -68,4 +68,32 @@ fn the_whole_repository_onto_the_data_root_leaves_foreign_files_alone() {
     repo.commit(plant_tree().without("config/site.json")).unwrap();
     world.sync(&repo.url(), &["--map", ".:."]).exits(0);
     assert_eq!(world.live(), plant_files().file("db/config.idb", "live"));
+}
+
+// A15: what a checkout would convert, and what it would not hold in memory.
+#[test]
+fn every_content_arrives_byte_for_byte() {
+    let world = World::new();
+    let odd = [
+        ("empty", Vec::new()),
+        ("unix.txt", b"one\ntwo\n".to_vec()),
+        ("dos.txt", b"one\r\ntwo\r\n".to_vec()),
+        ("ident.txt", b"$Id$\n".to_vec()),
+        ("zeros.bin", vec![0; 3 << 20]),
+        ("utf16.txt", b"\xff\xfea\0\n\0".to_vec()),
+    ];
+    let attributes = "* text=auto eol=crlf ident\n*.txt working-tree-encoding=UTF-16 filter=lfs\n";
+    let plain = Tree::new().file(".gitattributes", attributes);
+    let tree =
+        odd.iter().fold(plain, |tree, (name, bytes)| tree.file(format!("odd/{name}"), bytes));
+    // More than a signed number of 32 bits counts to.
+    let huge: u64 = if is_long() { (1 << 31) + 7 } else { 20 << 20 };
+    let (repo, _) = Repo::with(tree.zeros("odd/huge.bin", huge)).unwrap();
+    let data = world.data();
+    let words = ["sync", "--repo", &repo.url(), "--ref", "main", "--map", "odd:odd", "--data"];
+    world.stoker(words.into_iter().chain([data.to_str().unwrap()])).exits(0);
+    for (name, bytes) in odd {
+        assert_eq!(fs::read(data.join("odd").join(name)).unwrap(), bytes, "{name}");
+    }
+    assert_eq!(fs::metadata(data.join("odd/huge.bin")).unwrap().len(), huge);
 }
