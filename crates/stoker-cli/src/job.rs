@@ -20,11 +20,14 @@ use stoker_git::Access;
 
 use crate::arguments::{GatewayArguments, RepositoryArguments, TargetArguments};
 use crate::failure::Failure;
+use crate::word::Code;
 use document::Documents;
 use secret::Secrets;
 pub(crate) use store::real;
 pub(crate) use target::Target;
 
+/// What people should know although the run goes on.
+pub(crate) type Warning = (Code, String);
 type Flags<'a> = (&'a RepositoryArguments, &'a TargetArguments, &'a GatewayArguments);
 
 /// Files from a commit, to a directory, for a gateway.
@@ -36,6 +39,8 @@ pub(crate) struct Job {
     pub(crate) target: Target,
     /// How often the file wants the repository to be asked.
     pub(crate) polling: Polling,
+    /// What people should know of flags and file.
+    pub(crate) warnings: Vec<Warning>,
     /// Credentials that the file brought along; they are in memory as long as this value.
     _secrets: Secrets,
 }
@@ -100,6 +105,15 @@ impl Job {
         target.gateway = target::gateway_options(gateway, api_key)?;
         target.check(flags)?;
         let polling = documents.gateway_sync().and_then(|sync| sync.spec.polling.clone());
-        Ok(Self { origin, target, polling: polling.unwrap_or_default(), _secrets: secrets })
+        let skipped = documents.skipped.iter().map(|title| {
+            (Code::DocumentSkipped, format!("{title} is for a cluster only: skipped"))
+        });
+        Ok(Self {
+            origin,
+            target,
+            polling: polling.unwrap_or_default(),
+            warnings: skipped.collect(),
+            _secrets: secrets,
+        })
     }
 }

@@ -86,6 +86,8 @@ registry! {
         ScanLockLost = "ScanLockLost",
         /// The gateway does not say which projects it has loaded.
         NotVerified = "NotVerified",
+        /// A document of the file is for a cluster only, and was skipped.
+        DocumentSkipped = "DocumentSkipped",
     }
 }
 

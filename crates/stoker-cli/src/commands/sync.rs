@@ -57,6 +57,9 @@ pub(crate) fn once(job: &Job, step: Step, context: &Context) -> Outcome {
     let name = job.origin.wanted.name();
     let mut outcome = Outcome::begin(Some(name.as_str()));
     outcome.all = context.console.has_paths().then(Vec::new);
+    for (code, message) in &job.warnings {
+        outcome.warn(*code, message);
+    }
     let progress = Progress::on(&context.console);
     let result = take(job, (step, context), &progress, &mut outcome);
     progress.clear();

@@ -1,6 +1,8 @@
-//! The `-f` file: one `GatewaySync` or `SyncProfile`, and the Secrets beside it.
+//! The `-f` file: one `GatewaySync` or `SyncProfile`, the Secrets beside it, and what else a cluster
+//! would get with them, which is named and left alone.
 
 mod fault;
+mod kind;
 
 use std::fs;
 use std::io::Read as _;
@@ -12,6 +14,7 @@ use stoker_api::{GatewaySync, SyncProfile};
 
 use crate::failure::Failure;
 use crate::output::shown;
+use kind::{Kind, title};
 
 /// The largest file that is read: a manifest in a cluster may have 1 MiB, and Secrets come beside
 /// it.
@@ -24,6 +27,8 @@ pub(crate) struct Documents {
     pub(crate) subject: Option<Subject>,
     /// Secrets, as they are.
     pub(crate) secrets: Vec<Value>,
+    /// The titles of documents that are for a cluster only.
+    pub(crate) skipped: Vec<String>,
 }
 
 /// What is to be synced.
@@ -48,24 +53,41 @@ impl Documents {
     }
 
     fn sort(name: &str, values: Vec<Value>) -> Result<Self, Failure> {
-        let (secrets, others): (Vec<Value>, Vec<Value>) = values
-            .into_iter()
-            .filter(|value| !value.is_null())
-            .partition(|value| value["kind"] == "Secret" && value["apiVersion"] == "v1");
-        if others.len() > 1 {
-            let names: Vec<String> = others.iter().map(title).collect();
-            let message = format!("{name}: {} things to sync: {}", others.len(), names.join(", "));
-            return Err(
-                Failure::usage(message).hint("keep one GatewaySync or SyncProfile per file")
-            );
+        let mut documents = Self::default();
+        let mut ours = Vec::new();
+        let values: Vec<Value> = values.into_iter().filter(|value| !value.is_null()).collect();
+        let count = values.len();
+        for (position, value) in values.into_iter().enumerate() {
+            match Kind::of(&value) {
+                Ok(Kind::Secret) => documents.secrets.push(value),
+                Ok(Kind::Ours) => ours.push(value),
+                Ok(Kind::Foreign { title }) => documents.skipped.push(title),
+                Err(found) => return Err(fault::no_document(name, found, (position + 1, count))),
+            }
         }
-        let subject = others.into_iter().next().map(|value| judge(name, value)).transpose()?;
-        if subject.is_none() {
-            let message = format!("{name}: no GatewaySync and no SyncProfile in it");
-            return Err(Failure::usage(message)
-                .hint("write what goes where, or use flags: stoker sync --help has both"));
+        for secret in &documents.secrets {
+            fault::refuse(name, &title(secret), &fault::in_metadata(secret))?;
         }
-        Ok(Self { subject, secrets })
+        documents.subject = Some(Self::only(name, ours, &documents.skipped)?);
+        Ok(documents)
+    }
+
+    /// The one thing to sync.
+    fn only(name: &str, ours: Vec<Value>, skipped: &[String]) -> Result<Subject, Failure> {
+        for value in &ours {
+            kind::check(name, value)?;
+        }
+        let names: Vec<String> = ours.iter().map(title).collect();
+        let mut ours = ours.into_iter();
+        match (ours.next(), ours.next()) {
+            (Some(value), None) => judge(name, value),
+            (None, _) => Err(fault::nothing(name, skipped)),
+            (Some(_), Some(_)) => {
+                let (count, names) = (names.len(), names.join(", "));
+                Err(Failure::usage(format!("{name}: {count} things to sync: {names}"))
+                    .hint("keep one GatewaySync or SyncProfile per file"))
+            }
+        }
     }
 
     /// The `GatewaySync`, if it is one.
@@ -109,26 +131,18 @@ fn text_of(path: &Path) -> Result<String, String> {
 /// Checks a document as a cluster would, and as strictly about fields that nobody knows.
 fn judge(name: &str, mut value: Value) -> Result<Subject, Failure> {
     let title = title(&value);
-    let wrong = |words: String| Failure::usage(format!("{name}: {title}: {words}"));
-    let violations = match validation::validate(&as_in_a_cluster(&value)) {
-        Err(error) => {
-            let hint = format!("mend apiVersion and kind in {name}");
-            return Err(wrong(error.to_string()).hint(hint));
-        }
-        Ok(violations) => violations,
+    let wrong = |error: &dyn std::error::Error| {
+        Failure::usage(format!("{name}: {title}: {error}")).hint(format!("mend that in {name}"))
     };
+    let violations =
+        validation::validate(&as_in_a_cluster(&value)).map_err(|error| wrong(&error))?;
     let violations: Vec<Violation> =
         fault::in_metadata(&value).into_iter().chain(violations).collect();
-    if let Some(first) = violations.first() {
-        let words: Vec<String> = violations.iter().map(ToString::to_string).collect();
-        let hint = format!("mend {} in {name}", first.field);
-        return Err(wrong(words.join("; ")).hint(hint));
-    }
+    fault::refuse(name, &title, &violations)?;
     if value["metadata"].is_null() {
         value["metadata"] = json!({});
     }
-    let unreadable =
-        |error: serde_json::Error| wrong(error.to_string()).hint(format!("mend that in {name}"));
+    let unreadable = |error: serde_json::Error| wrong(&error);
     if value["kind"] == "SyncProfile" {
         return serde_json::from_value(value).map(Subject::SyncProfile).map_err(unreadable);
     }
@@ -151,12 +165,4 @@ fn as_in_a_cluster(value: &Value) -> Value {
         value["spec"]["git"]["allowInsecureHTTP"] = json!(true);
     }
     value
-}
-
-fn title(value: &Value) -> String {
-    let kind = value["kind"].as_str().unwrap_or("document without a kind");
-    match value["metadata"]["name"].as_str() {
-        Some(name) => format!("{kind} {name}"),
-        None => kind.to_owned(),
-    }
 }

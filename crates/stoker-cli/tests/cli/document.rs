@@ -117,6 +117,49 @@ fn several_documents_are_refused_by_name() {
 }
 
 #[test]
+fn what_is_no_document_is_said_so_whatever_it_is() {
+    let (world, repo) = (World::new(), plant());
+    for (text, found) in [
+        ("[]", "found a list"),
+        ("- a", "found a list"),
+        ("foo", "found a text"),
+        ("\"x\"", "found a text"),
+        ("42", "found a number"),
+        ("true", "found true or false"),
+    ] {
+        let refused = run(&world, text, &["-o", "json"]).exits(2).json();
+        has_every_key(&refused);
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains(found) && message.contains("apiVersion and kind"), "{message}");
+        let beside = format!("{}---\n{text}\n", gateway_sync(&repo.url(), PROJECTS));
+        let refused = run(&world, &beside, &[]).exits(2);
+        assert!(refused.stderr.contains(&format!("document 2 of 2: {found}")), "{refused:?}");
+    }
+}
+
+#[test]
+fn what_is_for_a_cluster_only_is_skipped_by_name() {
+    let (world, repo) = (World::new(), plant());
+    let others = "apiVersion: v1\nkind: Namespace\nmetadata: {name: plants}\n---\n\
+                  apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: gate}\n---\n";
+    let yaml = format!("{others}{}", gateway_sync(&repo.url(), PROJECTS));
+    let told = run(&world, &yaml, &[]).exits(0);
+    assert_eq!(world.live(), plant_files());
+    for title in ["Namespace plants of v1", "Deployment gate of apps/v1"] {
+        let line = format!("warning: {title} is for a cluster only: skipped");
+        assert!(told.stderr.contains(&line), "{told:?}");
+    }
+    let result = run(&world, &yaml, &["-o", "json"]).exits(0).json();
+    assert_eq!(result["warnings"][0]["code"], "DocumentSkipped");
+    let refused = run(&world, others, &[]).exits(2);
+    assert!(refused.stderr.contains("only Namespace plants of v1, Deployment"), "{refused:?}");
+    // Of our own group nothing is skipped.
+    let odd = yaml.replace("apiVersion: apps/v1\nkind: Dep", "apiVersion: stoker.io/v1\nkind: Dep");
+    let refused = run(&world, &odd, &[]).exits(2);
+    assert!(refused.stderr.contains("kind \"Deployment\""), "{refused:?}");
+}
+
+#[test]
 fn broken_yaml_and_absent_files_are_exit_2() {
     let world = World::new();
     let refused = run(&world, "spec: [", &["-o", "json"]).exits(2).json();
@@ -200,12 +243,14 @@ fn a_file_that_is_wrong_says_what_and_where_to_mend_it() {
     let twice = format!("{good}spec: {{}}\n");
     let annotated = good.replace("name: plant", "name: plant\n  annotations: {x: true}");
     let typo = good.replace("ref: main", "reff: main");
+    let answered = good.replace("name: plant", "name: plant\n  namespace: n");
     let other = good.replace("kind: GatewaySync", "kind: Gateway");
     for (yaml, message, hint) in [
         (&twice, "duplicate key \"spec\"", "sync.yaml"),
         (&annotated, "metadata.annotations.x: must be a string", "mend metadata.annotations.x in "),
         (&typo, "spec.git.reff", "mend spec.git.ref"),
-        (&other, "kind \"Gateway\"", "mend apiVersion and kind in "),
+        (&answered, "metadata.namespace: must be a string", "mend metadata.namespace in "),
+        (&other, "did you mean \"GatewaySync\"?", "mend apiVersion and kind in "),
     ] {
         let run = run(&world, yaml, &[]).exits(2);
         let (error, hinted) = run.stderr.split_once("hint: ").unwrap();

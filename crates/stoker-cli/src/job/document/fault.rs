@@ -3,9 +3,13 @@
 
 use serde_json::Value;
 use serde_saphyr::Error;
+use stoker_api::names::API_VERSION;
 use stoker_api::validation::Violation;
 
 use crate::failure::Failure;
+
+/// What a file is for, for who gave another.
+const EXAMPLE: &str = "write what goes where, or use flags: stoker sync --help has both";
 
 /// The file can't be read at all.
 pub(super) fn unreadable(name: &str, error: &str) -> Failure {
@@ -39,15 +43,46 @@ fn reason(error: &Error) -> String {
     }
 }
 
-/// Labels and annotations are texts. The API server says so itself, and our schema leaves it to it.
+/// Something stands where a document should; `(position, count)` says where in the file.
+pub(super) fn no_document(name: &str, found: &str, (position, count): (usize, usize)) -> Failure {
+    let place = if count > 1 { format!("document {position} of {count}: ") } else { String::new() };
+    let message =
+        format!("{name}: {place}found {found} instead of a document with apiVersion and kind");
+    Failure::usage(message).hint(EXAMPLE)
+}
+
+/// There is nothing to sync in it.
+pub(super) fn nothing(name: &str, skipped: &[String]) -> Failure {
+    let others =
+        if skipped.is_empty() { String::new() } else { format!(", only {}", skipped.join(", ")) };
+    let message =
+        format!("{name}: no GatewaySync and no SyncProfile of {API_VERSION} in it{others}");
+    Failure::usage(message).hint(EXAMPLE)
+}
+
+/// Refuses a document for what is wrong with its fields.
+pub(super) fn refuse(name: &str, title: &str, violations: &[Violation]) -> Result<(), Failure> {
+    let Some(first) = violations.first() else { return Ok(()) };
+    let words: Vec<String> = violations.iter().map(ToString::to_string).collect();
+    Err(Failure::usage(format!("{name}: {title}: {}", words.join("; ")))
+        .hint(format!("mend {} in {name}", first.field)))
+}
+
+/// Names, labels and annotations are texts. The API server says so itself, and our schema leaves it
+/// to it.
 pub(super) fn in_metadata(value: &Value) -> Vec<Violation> {
-    let mut found = Vec::new();
-    for field in ["labels", "annotations"] {
-        let entries = value["metadata"][field].as_object().into_iter().flatten();
-        for (key, _) in entries.filter(|(_, value)| !value.is_string()) {
-            let field = format!("metadata.{field}.{key}");
-            found.push(Violation { field, message: "must be a string: put it in quotes".into() });
-        }
-    }
-    found
+    let metadata = &value["metadata"];
+    let texts = ["name", "namespace", "generateName", "resourceVersion", "uid"].into_iter();
+    let texts = texts.map(|field| (field.to_owned(), &metadata[field]));
+    // As in a cluster, what is there and empty counts as absent.
+    let texts = texts.filter(|(_, value)| !value.is_null());
+    let maps = ["labels", "annotations"].into_iter().flat_map(|field| {
+        let entries = metadata[field].as_object().into_iter().flatten();
+        entries.map(move |(key, value)| (format!("{field}.{key}"), value))
+    });
+    let violation = |(field, _)| Violation {
+        field: format!("metadata.{field}"),
+        message: "must be a string: put it in quotes".into(),
+    };
+    texts.chain(maps).filter(|(_, value)| !value.is_string()).map(violation).collect()
 }
