@@ -8,6 +8,7 @@
 //! files anew, so that a rotated credential counts at once.
 
 pub mod askpass;
+mod content;
 pub mod github_app;
 mod passwd;
 pub mod ssh;
@@ -21,6 +22,7 @@ use stoker_api::word::{SafeUrl, Secret, Transport};
 
 use crate::access::{Access, PlainHttp, web_origin};
 use crate::memfile::MemFile;
+pub use content::Content;
 use github_app::GithubApp;
 
 /// The user name that forges expect beside a token.

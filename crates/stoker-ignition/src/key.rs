@@ -13,6 +13,16 @@ const LIMIT: u64 = 4096;
 /// A shorter secret may well be part of an innocent answer.
 const TELLING: usize = 12;
 
+/// Returns what is wrong with a file that should hold an API key. Neither its path nor anything of
+/// its content is in the words.
+pub fn fault_of_key(path: &Path) -> Option<String> {
+    match Key::read(path).err()? {
+        Error::ReadKey { source, .. } => Some(format!("it can't be read: {source}")),
+        Error::UnusableKey { why, .. } => Some(why.to_owned()),
+        other => Some(other.to_string()),
+    }
+}
+
 /// A key in memory, for the length of one call. Neither `Debug` nor `Display`.
 pub(crate) struct Key(String);
 

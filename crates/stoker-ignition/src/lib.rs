@@ -59,6 +59,7 @@ pub use error::{Call, Consequence, Error, Reason, Retry};
 pub use gateway::{Gateway, Limits, Options};
 pub use half::{Half, Halves};
 pub use health::Readiness;
+pub use key::fault_of_key;
 pub use lock::{Held, Lock, Refusal};
 pub use project::Verification;
 pub use scan::{Scan, ScanOutcome, retry_after};

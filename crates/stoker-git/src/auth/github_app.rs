@@ -8,7 +8,7 @@
 
 mod exchange;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -109,6 +109,14 @@ impl GithubApp {
 impl Token {
     fn is_fresh(&self, now: Instant) -> bool {
         self.ends.saturating_duration_since(now) > RENEW_BEFORE
+    }
+}
+
+/// Returns what is wrong with a file that should hold the App's key.
+pub(super) fn fault_of_key(path: &Path) -> Option<String> {
+    match exchange::read_key(path).err()? {
+        Error::Key { source } => Some(super::content::words(&source)),
+        _ => Some("is not an RSA private key in PEM form".to_owned()),
     }
 }
 

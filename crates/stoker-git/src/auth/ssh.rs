@@ -58,18 +58,8 @@ pub fn arguments(
 }
 
 pub(super) fn grant(access: &Access, key: &Path, known_hosts: &Path) -> Result<Granted, Error> {
-    let secret = read("SSH key", key)?;
-    if !secret.reveal().starts_with(b"-----BEGIN ") {
-        let fault = "does not begin with \"-----BEGIN\", so it is no private key";
-        return Err(Error::Malformed { what: "SSH key", path: key.into(), fault });
-    }
-    if is_encrypted(secret.reveal()) {
-        return Err(Error::Encrypted { path: key.into() });
-    }
-    let hosts = read("known hosts file", known_hosts)?;
-    if !hosts.reveal().split(|byte| *byte == b'\n').any(names_a_host) {
-        return Err(Error::Empty { what: "known hosts file", path: known_hosts.into() });
-    }
+    let secret = read_key(key)?;
+    let hosts = read_hosts(known_hosts)?;
     // OpenSSH does not take a key whose last line has no end, which is how many Secrets hold it.
     let key = hold(whole_lines(&secret).reveal())?;
     let hosts = hold(whole_lines(&hosts).reveal())?;
@@ -89,6 +79,28 @@ pub(super) fn grant(access: &Access, key: &Path, known_hosts: &Path) -> Result<G
         held.push(passwd);
     }
     Ok(Granted { environment, _held: held })
+}
+
+/// Reads a private key that can be used unasked.
+pub(super) fn read_key(path: &Path) -> Result<Secret, Error> {
+    let secret = read("SSH key", path)?;
+    if !secret.reveal().starts_with(b"-----BEGIN ") {
+        let fault = "does not begin with \"-----BEGIN\", so it is no private key";
+        return Err(Error::Malformed { what: "SSH key", path: path.into(), fault });
+    }
+    if is_encrypted(secret.reveal()) {
+        return Err(Error::Encrypted { path: path.into() });
+    }
+    Ok(secret)
+}
+
+/// Reads host keys, of one host at least.
+pub(super) fn read_hosts(path: &Path) -> Result<Secret, Error> {
+    let hosts = read("known hosts file", path)?;
+    if !hosts.reveal().split(|byte| *byte == b'\n').any(names_a_host) {
+        return Err(Error::Empty { what: "known hosts file", path: path.into() });
+    }
+    Ok(hosts)
 }
 
 /// Whether a private key wants a passphrase. OpenSSH's own form says so right at the beginning, in

@@ -1,5 +1,6 @@
 //! The two requests at most that turn a private key into a token.
 
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
@@ -105,9 +106,7 @@ pub(super) fn exchange(settings: &Settings) -> Result<Token, Error> {
 }
 
 async fn ask(settings: &Settings) -> Result<Token, Error> {
-    let key = auth::read("GitHub App key", &settings.key_file)
-        .map_err(|source| Error::Key { source: Box::new(source) })?;
-    let key = EncodingKey::from_rsa_pem(key.reveal()).map_err(|_| Error::MalformedKey)?;
+    let key = read_key(&settings.key_file)?;
     let client = client(settings)?;
     let response = post(settings, &client, &letter(settings, &key, 0)?).await?;
     let skew = skew_of(&response);
@@ -119,6 +118,13 @@ async fn ask(settings: &Settings) -> Result<Token, Error> {
         _ => response,
     };
     read_token(response).await
+}
+
+/// Reads the App's private key.
+pub(super) fn read_key(path: &Path) -> Result<EncodingKey, Error> {
+    let key = auth::read("GitHub App key", path)
+        .map_err(|source| Error::Key { source: Box::new(source) })?;
+    EncodingKey::from_rsa_pem(key.reveal()).map_err(|_| Error::MalformedKey)
 }
 
 fn client(settings: &Settings) -> Result<Client, Error> {
