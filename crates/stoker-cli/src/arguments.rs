@@ -1,10 +1,12 @@
 //! Groups of flags that several commands share.
 
 mod gateway;
+mod given;
 mod repository;
 mod target;
 
 pub(crate) use gateway::GatewayArguments;
+pub(crate) use given::{By, Given};
 pub(crate) use repository::RepositoryArguments;
 pub(crate) use target::{Map, TargetArguments};
 

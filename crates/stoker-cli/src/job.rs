@@ -5,6 +5,7 @@
 
 mod access;
 mod document;
+mod need;
 mod profile;
 mod secret;
 mod store;
@@ -14,7 +15,8 @@ mod text;
 use std::path::PathBuf;
 
 use stoker_api::GatewaySync;
-use stoker_api::gatewaysync::Polling;
+use stoker_api::gatewaysync::{Polling, ResolvedSecretRef, Webhook};
+use stoker_api::names::SecretKey;
 use stoker_core::refs::{Unreachable, Wanted};
 use stoker_git::Access;
 
@@ -42,7 +44,7 @@ pub(crate) struct Job {
     /// What people should know of flags and file.
     pub(crate) warnings: Vec<Warning>,
     /// Credentials that the file brought along; they are in memory as long as this value.
-    _secrets: Secrets,
+    pub(crate) secrets: Secrets,
 }
 
 /// A ref of a repository.
@@ -105,15 +107,34 @@ impl Job {
         target.gateway = target::gateway_options(gateway, api_key)?;
         target.check(flags)?;
         let polling = documents.gateway_sync().and_then(|sync| sync.spec.polling.clone());
-        let skipped = documents.skipped.iter().map(|title| {
-            (Code::DocumentSkipped, format!("{title} is for a cluster only: skipped"))
-        });
         Ok(Self {
             origin,
             target,
             polling: polling.unwrap_or_default(),
-            warnings: skipped.collect(),
-            _secrets: secrets,
+            warnings: warnings(documents, &secrets),
+            secrets,
         })
     }
+}
+
+/// What people should know of flags and file, though both are right.
+fn warnings(documents: &Documents, secrets: &Secrets) -> Vec<Warning> {
+    let skipped = documents
+        .skipped
+        .iter()
+        .map(|title| (Code::DocumentSkipped, format!("{title} is for a cluster only: skipped")));
+    let webhook = documents.gateway_sync().and_then(|sync| sync.spec.webhook.as_ref());
+    let references = webhook.into_iter().flat_map(|webhook| {
+        let Webhook { secret_ref, previous_secret_ref, enabled: _ } = webhook;
+        [("secretRef", secret_ref), ("previousSecretRef", previous_secret_ref)]
+    });
+    let unserved = references.filter_map(|(field, reference)| {
+        let reference = reference.as_ref()?.resolve(SecretKey::HmacKey);
+        let ResolvedSecretRef { name, key } = &reference;
+        let message = format!(
+            "spec.webhook.{field}: nothing serves Secret {name}, key {key}; only a cluster uses it"
+        );
+        (!secrets.has(&reference)).then_some((Code::ReferenceUnused, message))
+    });
+    skipped.chain(unserved).chain(secrets.warnings().iter().cloned()).collect()
 }

@@ -88,6 +88,10 @@ registry! {
         NotVerified = "NotVerified",
         /// A document of the file is for a cluster only, and was skipped.
         DocumentSkipped = "DocumentSkipped",
+        /// The file refers to a Secret that it does not hold and that only a cluster uses.
+        ReferenceUnused = "ReferenceUnused",
+        /// A credential of a flag, the file or the environment is not used; the message says why.
+        CredentialUnused = "CredentialUnused",
     }
 }
 

@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::given::{Ambient, Given, Names};
 use super::patience;
 
 /// Flags that say which gateway, and how to talk to it.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Gateway")]
 pub(crate) struct GatewayArguments {
+    #[command(flatten)]
+    ambient: Ambient,
     /// URL of the gateway, with its port (8088 or 8043); without it the files land and nobody is
     /// told
     #[arg(long, value_name = "URL")]
@@ -23,4 +26,13 @@ pub(crate) struct GatewayArguments {
     /// How long to wait for a gateway that starts, a lock or a scan
     #[arg(long, value_name = "TIME", value_parser = patience, default_value = "60s")]
     pub(crate) gateway_timeout: Duration,
+}
+
+impl GatewayArguments {
+    /// The file with the API key.
+    pub(crate) fn api_key(&self) -> Option<Given<'_>> {
+        let names =
+            Names { argument: "api_key_file", flag: "--api-key-file", variable: "API_KEY_FILE" };
+        self.ambient.given(self.api_key_file.as_ref(), names)
+    }
 }

@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::given::{Ambient, Given, Names};
 use super::patience;
 
 /// Flags that say which commit, and how to get at it.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Repository")]
 pub(crate) struct RepositoryArguments {
+    #[command(flatten)]
+    ambient: Ambient,
     /// URL of the repository: https, ssh (git@host:path too), git or file
     #[arg(long, value_name = "URL")]
     pub(crate) repo: Option<String>,
@@ -16,7 +19,7 @@ pub(crate) struct RepositoryArguments {
     #[arg(long = "ref", value_name = "REF")]
     pub(crate) git_ref: Option<String>,
     /// YAML as a cluster would get it, a gateway sync or a profile; - for standard input. Flags
-    /// override it
+    /// override it, but for the Secrets in it
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Profile in that file [default: "default", or the only one]
@@ -64,4 +67,45 @@ pub(crate) struct RepositoryArguments {
     /// Directory of the object store [default: below the user's cache, by URL]
     #[arg(long, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
+}
+
+impl RepositoryArguments {
+    /// The file with a token.
+    pub(crate) fn token(&self) -> Option<Given<'_>> {
+        let names =
+            Names { argument: "token_file", flag: "--token-file", variable: "GIT_TOKEN_FILE" };
+        self.ambient.given(self.token_file.as_ref(), names)
+    }
+
+    /// The file with an SSH key.
+    pub(crate) fn ssh_key(&self) -> Option<Given<'_>> {
+        let names = Names {
+            argument: "ssh_key_file",
+            flag: "--ssh-key-file",
+            variable: "GIT_SSH_KEY_FILE",
+        };
+        self.ambient.given(self.ssh_key_file.as_ref(), names)
+    }
+
+    /// The file with host keys.
+    pub(crate) fn known_hosts(&self) -> Option<Given<'_>> {
+        let names = Names {
+            argument: "known_hosts_file",
+            flag: "--known-hosts-file",
+            variable: "GIT_KNOWN_HOSTS_FILE",
+        };
+        self.ambient.given(self.known_hosts_file.as_ref(), names)
+    }
+
+    /// The file with the key of an App, which no variable names.
+    pub(crate) fn app_key(&self) -> Option<Given<'_>> {
+        let names = Names { argument: "github_key_file", flag: "--github-key-file", variable: "" };
+        self.ambient.given(self.github_key_file.as_ref(), names)
+    }
+
+    /// The file with certificates.
+    pub(crate) fn authorities(&self) -> Option<Given<'_>> {
+        let names = Names { argument: "ca_file", flag: "--ca-file", variable: "GIT_CA_FILE" };
+        self.ambient.given(self.ca_file.as_ref(), names)
+    }
 }

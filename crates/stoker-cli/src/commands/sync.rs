@@ -62,6 +62,7 @@ pub(crate) fn once(job: &Job, step: Step, context: &Context) -> Outcome {
     }
     let progress = Progress::on(&context.console);
     let result = take(job, (step, context), &progress, &mut outcome);
+    let result = result.map_err(|failure| job.secrets.name_in(failure));
     progress.clear();
     cycle::conclude(result, (&job.target, &context.interruption), &mut outcome);
     outcome.durations.total = started.elapsed();

@@ -1,91 +1,146 @@
-//! Secrets that came in the `-f` file: served as files that exist in memory only.
+//! References to Secrets, served: by a Secret in the `-f` file, else by a flag, else by the
+//! environment.
+//!
+//! What comes from the file is served as files that exist in memory only. A value that can't work is
+//! refused here, by the name of its Secret, and nothing of it is told.
 
-use std::collections::BTreeMap;
+mod held;
+
 use std::path::PathBuf;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use serde_json::Value;
 use stoker_api::gatewaysync::ResolvedSecretRef;
 use stoker_git::memfile::MemFile;
 
+use super::Warning;
 use super::document::Documents;
+use super::need::Need;
+use crate::arguments::{By, Given};
 use crate::failure::Failure;
+use crate::word::Code;
+use held::Held;
 
-/// The values of all Secrets of a file, and those that were asked for as files.
-#[derive(Default)]
+/// The Secrets of a file, and those that were asked for as files.
 pub(crate) struct Secrets {
-    values: BTreeMap<(String, String), Vec<u8>>,
-    served: Vec<MemFile>,
+    held: Vec<Held>,
+    /// The namespace that references reach.
+    namespace: String,
+    /// The files, and the Secrets that they came from.
+    served: Vec<(MemFile, String)>,
+    /// What people should know of the credentials that they gave.
+    warnings: Vec<Warning>,
 }
 
 /// How many, never which.
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Secrets").field("count", &self.values.len()).finish_non_exhaustive()
+        formatter.debug_struct("Secrets").field("count", &self.held.len()).finish_non_exhaustive()
     }
-}
-
-/// What a reference is for: the field that has it, and the flag that can stand in.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Need {
-    /// The field of the `GatewaySync`.
-    pub(crate) field: &'static str,
-    /// The flag that gives the same by file.
-    pub(crate) flag: &'static str,
 }
 
 impl Secrets {
     /// Takes the Secrets of a file.
-    pub(crate) fn new(documents: &Documents) -> Result<Self, Failure> {
-        let mut values = BTreeMap::new();
-        let own = documents.namespace();
-        let is_near = |secret: &&Value| {
-            // As in a cluster: a reference reaches no other namespace.
-            let there = secret["metadata"]["namespace"].as_str();
-            there.is_none_or(|there| own.as_deref().unwrap_or("default") == there)
-        };
-        for secret in documents.secrets.iter().filter(is_near) {
-            let name = secret["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-            for (key, value) in entries(&secret["data"]) {
-                let bytes = BASE64_STANDARD.decode(value.trim()).map_err(|_| {
-                    Failure::usage(format!("Secret {name}: data.{key} is not base64"))
-                        .hint("put plain text into stringData instead")
-                })?;
-                values.insert((name.clone(), key), bytes);
-            }
-            for (key, value) in entries(&secret["stringData"]) {
-                values.insert((name.clone(), key), value.into_bytes());
-            }
-        }
-        Ok(Self { values, served: Vec::new() })
+    pub(super) fn new(documents: &Documents) -> Result<Self, Failure> {
+        let held = documents.secrets.iter().map(Held::read).collect::<Result<_, _>>()?;
+        // As in a cluster: a reference reaches no other namespace.
+        let namespace = documents.namespace().unwrap_or_else(|| "default".to_owned());
+        Ok(Self { held, namespace, served: Vec::new(), warnings: Vec::new() })
     }
 
-    /// Serves a reference: by the flag's file if there is one, else from the file's own Secrets.
-    pub(crate) fn serve(
+    /// Serves a reference as a file.
+    pub(super) fn serve(
         &mut self,
         reference: &ResolvedSecretRef,
-        by_flag: Option<&PathBuf>,
+        given: Option<Given<'_>>,
         need: Need,
     ) -> Result<PathBuf, Failure> {
-        if let Some(path) = by_flag {
-            return Ok(path.clone());
-        }
         let ResolvedSecretRef { name, key } = reference;
-        let Some(value) = self.values.get(&(name.clone(), key.clone())) else {
-            let message = format!("{}: nothing serves Secret {name}, key {key}", need.field);
-            let hint = format!("add {} FILE, or a Secret {name} to the file", need.flag);
-            return Err(Failure::usage(message).hint(hint));
+        let Some(value) = self.find(reference) else {
+            let given = given.ok_or_else(|| self.unserved(reference, need));
+            return given.map(|given| given.path.to_owned());
         };
-        let file = MemFile::new(value)
-            .map_err(|error| Failure::usage(format!("{}: {error}", need.field)))?;
+        let title = format!("Secret {name}, key {key}");
+        let failed = |words: String| Failure::usage(format!("{}: {title}: {words}", need.field));
+        let file = MemFile::new(value).map_err(|error| failed(error.to_string()))?;
         let path = file.path();
-        self.served.push(file);
+        if let Some(fault) = (need.fault)(&path) {
+            let hint = format!("put {} into stringData.{key} of that Secret", need.shape);
+            return Err(failed(format!("the value {fault}")).hint(hint));
+        }
+        if let Some(Given { by: By::Flag, name: flag, .. }) = given {
+            self.leave_aside(format!(
+                "{flag} is not used: {title} of the file serves {}",
+                need.field
+            ));
+        }
+        self.served.push((file, title));
         Ok(path)
     }
-}
 
-fn entries(map: &Value) -> impl Iterator<Item = (String, String)> {
-    let entries = map.as_object().into_iter().flatten();
-    entries.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+    /// Whether a Secret of the file serves a reference.
+    pub(super) fn has(&self, reference: &ResolvedSecretRef) -> bool {
+        self.find(reference).is_some()
+    }
+
+    /// Tells of a credential that is not used.
+    pub(super) fn leave_aside(&mut self, message: String) {
+        self.warnings.push((Code::CredentialUnused, message));
+    }
+
+    /// What people should know of the credentials that they gave.
+    pub(super) fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// The same failure, told with the names of Secrets where it speaks of files in memory.
+    pub(crate) fn name_in(&self, mut failure: Failure) -> Failure {
+        // The longest path first: it may begin with another.
+        for (file, title) in self.served.iter().rev() {
+            let path = file.path().display().to_string();
+            let mend = |text: &mut String| {
+                *text = text.replace(&format!("{path:?}"), title).replace(&path, title);
+            };
+            mend(&mut failure.message);
+            failure.hint.iter_mut().for_each(mend);
+        }
+        failure
+    }
+
+    fn find(&self, reference: &ResolvedSecretRef) -> Option<&[u8]> {
+        // As if they were applied in turn: the last word counts.
+        let mut near = self.named(reference).rev().filter(|held| self.is_near(held));
+        near.find_map(|held| held.value(&reference.key))
+    }
+
+    fn named(&self, reference: &ResolvedSecretRef) -> impl DoubleEndedIterator<Item = &Held> {
+        self.held.iter().filter(|held| held.name == reference.name)
+    }
+
+    fn is_near(&self, held: &Held) -> bool {
+        held.namespace.as_ref().is_none_or(|there| *there == self.namespace)
+    }
+
+    /// Why nothing serves a reference.
+    fn unserved(&self, reference: &ResolvedSecretRef, need: Need) -> Failure {
+        let ResolvedSecretRef { name, key } = reference;
+        let Need { field, flag, .. } = need;
+        let near = self.named(reference).find(|held| self.is_near(held));
+        let (words, remedy) = match (near, self.named(reference).next()) {
+            (Some(near), _) => {
+                let words = format!("Secret {name} has no key {key}, {}", near.keys());
+                (words, format!("that key to Secret {name}"))
+            }
+            (None, Some(Held { namespace: Some(there), .. })) => {
+                let own = &self.namespace;
+                let words = format!(
+                    "Secret {name} is in namespace {there}, and a reference of {own} reaches no other"
+                );
+                (words, format!("a Secret {name} without a namespace, or of {own}"))
+            }
+            (None, _) => {
+                let words = format!("nothing serves Secret {name}, key {key}");
+                (words, format!("a Secret {name} to the file"))
+            }
+        };
+        Failure::usage(format!("{field}: {words}")).hint(format!("add {flag} FILE, or {remedy}"))
+    }
 }

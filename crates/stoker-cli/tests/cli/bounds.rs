@@ -89,10 +89,13 @@ fn a_variable_that_is_empty_counts_as_unset() {
     let mut command = world.command(STOKER, ["sync", "--repo", NOWHERE, "--map", "a:b"]);
     command.env("DATA_PATH", "");
     told(&Run::ended(command).exits(2), &["--data"]);
-    let mut command =
-        world.command(STOKER, world.words("sync", NOWHERE, &["--ssh-key-file", "key"]));
+    // One that is set counts; nobody but the repository decides whether it can be used.
+    let mut command = world.command(STOKER, world.words("sync", &repo.url(), &[]));
     command.env("GIT_TOKEN_FILE", "token");
-    told(&Run::ended(command).exits(2), &["GIT_TOKEN_FILE and --ssh-key-file exclude each other"]);
+    told(&Run::ended(command).exits(0), &["warning: GIT_TOKEN_FILE is not used"]);
+    let both = ["--ssh-key-file", "key", "--token-file", "token"];
+    let refused = world.sync(NOWHERE, &both).exits(2);
+    told(&refused, &["--token-file and --ssh-key-file exclude each other"]);
 }
 
 #[test]

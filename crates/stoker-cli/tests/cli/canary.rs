@@ -141,7 +141,7 @@ fn api(token: &'static str, status: StatusCode) -> SocketAddr {
     address
 }
 
-fn rsa_key(path: &Path) {
+pub(crate) fn rsa_key(path: &Path) {
     let mut keygen = process::command("ssh-keygen").unwrap();
     keygen.args(["-q", "-t", "rsa", "-b", "2048", "-m", "PEM", "-N", "", "-f"]).arg(path);
     assert!(Guarded::spawn(keygen).unwrap().wait().unwrap().success());

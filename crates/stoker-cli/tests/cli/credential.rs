@@ -44,7 +44,9 @@ fn a_secret_of_another_namespace_serves_nobody() {
     let unnamed = gateway_sync(url, PROJECTS) + auth;
     for yaml in [own("plant") + &secret("other"), unnamed.clone() + &secret("other")] {
         let refused = run(&world, &yaml, &[]).exits(2);
-        assert!(refused.stderr.contains("nothing serves Secret git-token"), "{refused:?}");
+        let words = "Secret git-token is in namespace other";
+        assert!(refused.stderr.contains(words), "{refused:?}");
+        assert!(refused.stderr.contains("add --token-file FILE"), "{refused:?}");
         assert!(!refused.stderr.contains("s3cret"), "{refused:?}");
     }
     // Those that fit get as far as the server.

@@ -198,9 +198,6 @@ fn what_is_in_the_way_of_our_own_directory_is_named() {
 fn a_credential_that_does_not_fit_is_named_as_it_was_given() {
     let (world, repo) = (World::new(), plant());
     let token = world.file("token", "t");
-    let mut command = world.command(STOKER, world.words("sync", &repo.url(), &[]));
-    command.env("GIT_TOKEN_FILE", &token);
-    tells(&Run::ended(command).exits(2), &["a token"], &["leave out GIT_TOKEN_FILE"]);
     let by_flag = world.sync(&repo.url(), &["--token-file", token.to_str().unwrap()]).exits(2);
     tells(&by_flag, &["a token"], &["leave out --token-file"]);
 }

@@ -48,7 +48,8 @@ pub(super) fn no_document(name: &str, found: &str, (position, count): (usize, us
     let place = if count > 1 { format!("document {position} of {count}: ") } else { String::new() };
     let message =
         format!("{name}: {place}found {found} instead of a document with apiVersion and kind");
-    Failure::usage(message).hint(EXAMPLE)
+    let hint = format!("begin it as for a cluster: apiVersion: {API_VERSION}, kind: GatewaySync");
+    Failure::usage(message).hint(hint)
 }
 
 /// There is nothing to sync in it.

@@ -1,0 +1,236 @@
+//! Who we are to the git server: what the file says, what flags say, and what the environment says.
+//!
+//! A flag for the method of the file serves the file's reference; a flag for another method takes
+//! the place of the file's. The environment is asked where neither says anything that the URL can
+//! take.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stoker_api::gatewaysync::{Auth as GitAuth, AuthMethod, Git, GithubApp};
+use stoker_api::word::{SafeUrl, Transport};
+use stoker_git::auth::{self, github_app};
+use stoker_git::{Access, Auth};
+
+use crate::arguments::{By, Given, RepositoryArguments};
+use crate::failure::Failure;
+use crate::job::need;
+use crate::job::secret::Secrets;
+use crate::job::text::{http_url, user};
+
+/// A way to say who we are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Token,
+    SshKey,
+    App,
+}
+
+/// What is known before it is decided who we are.
+#[derive(Clone, Copy)]
+pub(super) struct Facts<'a> {
+    /// What the file says.
+    pub(super) git: Option<&'a Git>,
+    /// What the command line says.
+    pub(super) arguments: &'a RepositoryArguments,
+    /// Everything but the answer.
+    pub(super) access: &'a Access,
+}
+
+impl Way {
+    fn of(method: &AuthMethod<'_>) -> Self {
+        match method {
+            AuthMethod::Token { .. } => Self::Token,
+            AuthMethod::SshKey { .. } => Self::SshKey,
+            AuthMethod::GithubApp { .. } => Self::App,
+        }
+    }
+
+    fn field(self) -> &'static str {
+        match self {
+            Self::Token => "spec.git.auth.token",
+            Self::SshKey => "spec.git.auth.sshKey",
+            Self::App => "spec.git.auth.githubApp",
+        }
+    }
+
+    fn fits(self, transport: Transport) -> bool {
+        match transport {
+            Transport::Https | Transport::Http => self != Self::SshKey,
+            Transport::Ssh => self == Self::SshKey,
+            Transport::Git | Transport::File => false,
+        }
+    }
+}
+
+/// Decides who we are.
+pub(super) fn decide(facts: Facts<'_>, secrets: &mut Secrets) -> Result<Auth, Failure> {
+    let Facts { git, arguments, access } = facts;
+    let method = git.and_then(|git| git.auth.as_ref()).and_then(GitAuth::method);
+    let of_file = method.as_ref().map(Way::of);
+    if let Some((way, flag)) = by_flag(arguments, of_file)? {
+        // The key of an App that flags name is no other App's.
+        let is_other = arguments.github_app_id.is_some() || of_file != Some(way);
+        if let (Some(method), false) = (&method, is_other) {
+            return of_method(method, facts, secrets);
+        }
+        if let Some(left) = of_file.map(Way::field) {
+            secrets.leave_aside(format!("{left} is not used: {flag} takes its place"));
+        }
+        return of_given(way, facts);
+    }
+    if let Some(method) = &method {
+        let way = Way::of(method);
+        // A file that does not fit its own URL is wrong; another URL is the user's doing.
+        if arguments.repo.is_none() || way.fits(access.url.transport()) {
+            return of_method(method, facts, secrets);
+        }
+        secrets.leave_aside(misfit(way.field(), &access.remote()));
+    }
+    by_environment(facts, secrets)
+}
+
+/// The flags that say who we are, for this run.
+pub(super) fn flags(arguments: &RepositoryArguments) -> Vec<&'static str> {
+    given(arguments, By::Flag).into_iter().map(|(_, given)| given.name).collect()
+}
+
+fn given(arguments: &RepositoryArguments, by: By) -> Vec<(Way, Given<'_>)> {
+    let all = [
+        (Way::Token, arguments.token()),
+        (Way::SshKey, arguments.ssh_key()),
+        (Way::App, arguments.app_key()),
+    ];
+    let all = all.into_iter().filter_map(|(way, given)| Some((way, given?)));
+    all.filter(|(_, given)| given.by == by).collect()
+}
+
+fn by_flag(
+    arguments: &RepositoryArguments,
+    of_file: Option<Way>,
+) -> Result<Option<(Way, &'static str)>, Failure> {
+    let given = given(arguments, By::Flag);
+    if given.len() > 1 {
+        let names = flags(arguments).join(" and ");
+        return Err(Failure::usage(format!("{names} exclude each other"))
+            .hint(format!("keep one of {names}")));
+    }
+    let Some((way, given)) = given.first() else { return Ok(None) };
+    if *way == Way::App && arguments.github_app_id.is_none() && of_file != Some(Way::App) {
+        return Err(Failure::usage("--github-key-file is the key of no App that is named")
+            .hint("add --github-app-id ID --github-installation-id ID"));
+    }
+    Ok(Some((*way, given.name)))
+}
+
+/// The method of the file, its references served.
+fn of_method(
+    method: &AuthMethod<'_>,
+    facts: Facts<'_>,
+    secrets: &mut Secrets,
+) -> Result<Auth, Failure> {
+    let arguments = facts.arguments;
+    match method {
+        AuthMethod::Token { token, username } => {
+            let username = match &arguments.username {
+                Some(by_flag) => user("--username", by_flag)?,
+                None => user("spec.git.auth.token.username", username)?,
+            };
+            let file = secrets.serve(token, arguments.token(), need::TOKEN)?;
+            Ok(Auth::Token { file, username })
+        }
+        AuthMethod::SshKey { key, known_hosts } => {
+            let key = secrets.serve(key, arguments.ssh_key(), need::SSH_KEY)?;
+            let given = arguments.known_hosts();
+            let known_hosts = match known_hosts {
+                Some(reference) => secrets.serve(reference, given, need::KNOWN_HOSTS)?,
+                None => given.ok_or_else(no_known_hosts)?.path.to_owned(),
+            };
+            Ok(Auth::SshKey { key, known_hosts })
+        }
+        AuthMethod::GithubApp { app, key } => {
+            let key = secrets.serve(key, arguments.app_key(), need::APP_KEY)?;
+            let api = app.api_base_url.as_deref().unwrap_or(GithubApp::DEFAULT_API);
+            app_auth((app.app_id, app.installation_id), key, api, facts.access)
+        }
+    }
+}
+
+/// A method that flags or the environment give, without the file.
+fn of_given(way: Way, facts: Facts<'_>) -> Result<Auth, Failure> {
+    let arguments = facts.arguments;
+    let ids = arguments.github_app_id.zip(arguments.github_installation_id);
+    match (way, arguments.token(), arguments.ssh_key(), arguments.app_key().zip(ids)) {
+        (Way::Token, Some(token), ..) => {
+            let username = arguments.username.as_deref().unwrap_or(auth::DEFAULT_USERNAME);
+            let username = user("--username", username)?;
+            Ok(Auth::Token { file: token.path.to_owned(), username })
+        }
+        (Way::SshKey, _, Some(key), _) => {
+            let known_hosts = arguments.known_hosts().ok_or_else(no_known_hosts)?;
+            let (key, known_hosts) = (key.path.to_owned(), known_hosts.path.to_owned());
+            Ok(Auth::SshKey { key, known_hosts })
+        }
+        (Way::App, _, _, Some((key, ids))) => {
+            let api = arguments.github_api_url.as_deref().unwrap_or(GithubApp::DEFAULT_API);
+            app_auth(ids, key.path.to_owned(), api, facts.access)
+        }
+        _ => Ok(Auth::None),
+    }
+}
+
+/// What the environment gives, if the URL can take it.
+fn by_environment(facts: Facts<'_>, secrets: &mut Secrets) -> Result<Auth, Failure> {
+    let access = facts.access;
+    let given = given(facts.arguments, By::Environment);
+    let fitting = given.iter().find(|(way, _)| way.fits(access.url.transport()));
+    let Some((way, fitting)) = fitting else {
+        for (_, given) in given {
+            secrets.leave_aside(misfit(given.name, &access.remote()));
+        }
+        return Ok(Auth::None);
+    };
+    let auth = of_given(*way, facts)?;
+    match auth::check_fit(&Access { auth: auth.clone(), ..access.clone() }) {
+        Ok(()) => Ok(auth),
+        Err(error) => {
+            secrets.leave_aside(format!("{} is not used: {error}", fitting.name));
+            Ok(Auth::None)
+        }
+    }
+}
+
+/// Why something is left aside.
+pub(super) fn misfit(name: &str, remote: &SafeUrl) -> String {
+    format!("{name} is not used: it does not fit {remote}")
+}
+
+fn app_auth(
+    (app, installation): (i64, i64),
+    key_file: PathBuf,
+    api: &str,
+    access: &Access,
+) -> Result<Auth, Failure> {
+    let installation_id = u64::try_from(installation)
+        .map_err(|_| Failure::usage("--github-installation-id: must be positive"))?;
+    let path = access.url.as_str().trim_end_matches('/');
+    let repository = path.rsplit(['/', ':']).next();
+    let settings = github_app::Settings {
+        app_id: app.to_string(),
+        installation_id,
+        key_file,
+        api: http_url("--github-api-url", api)?,
+        repository: repository.map(|name| name.trim_end_matches(".git").to_owned()),
+        ca_file: access.ca_file.clone(),
+        proxy: access.proxy.clone(),
+        plain_http: access.plain_http,
+        timeout: Duration::from_secs(30),
+    };
+    Ok(Auth::GithubApp(Arc::new(github_app::GithubApp::new(settings))))
+}
+
+fn no_known_hosts() -> Failure {
+    Failure::usage("an SSH key without known hosts: the server could be anyone")
+        .hint("ssh-keyscan HOST > known_hosts, check it, and add --known-hosts-file known_hosts")
+}
