@@ -168,15 +168,11 @@ fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
 mod tests {
     use super::*;
 
-    fn visible(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
-        command.get_subcommands().filter(|command| !command.is_hide_set())
-    }
-
     #[test]
     fn help_is_for_a_terminal_and_shows_how_it_is_done() {
         let mut command = Arguments::command();
         command.build();
-        for command in visible(&command) {
+        for command in reference::commands(&command) {
             let help = command.clone().render_long_help().to_string();
             assert!(!help.contains('`'), "markup in the help of {}: {help}", command.get_name());
             assert!(help.contains("\n  stoker "), "no example: {help}");
@@ -198,12 +194,12 @@ mod tests {
         let page = reference::render(Arguments::command());
         let mut command = Arguments::command();
         command.build();
-        for argument in visible(&command).flat_map(clap::Command::get_arguments) {
+        for argument in reference::commands(&command).flat_map(clap::Command::get_arguments) {
             let Some(long) = argument.get_long() else { continue };
             let is_usual = ["help", "version"].contains(&long);
             assert!(is_usual || page.contains(&format!("--{long}")), "no --{long}");
         }
-        for command in visible(&command) {
+        for command in reference::commands(&command) {
             assert!(page.contains(&format!("## `stoker {}`", command.get_name())));
         }
     }

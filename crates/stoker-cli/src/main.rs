@@ -4,6 +4,7 @@ mod arguments;
 mod cli;
 mod commands;
 mod cycle;
+mod descriptors;
 mod failure;
 mod gate;
 mod job;
@@ -15,20 +16,11 @@ mod word;
 
 use std::process::ExitCode;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
 fn main() -> ExitCode {
     // Git runs this same program to ask for credentials; then it is not a command line at all.
     if let Some(code) = stoker_git::helper::serve() {
         return code;
     }
-    raise_open_files();
+    descriptors::raise();
     cli::run(std::env::args_os())
-}
-
-/// A walk down a tree keeps one file open for each level, and nobody promises that trees are flat.
-fn raise_open_files() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Where it can't be raised, it is what it was.
-    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).ok();
 }

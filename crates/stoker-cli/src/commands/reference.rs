@@ -23,7 +23,7 @@ pub(crate) fn render(mut command: Command) -> String {
         .to_owned();
     table(&mut page, command.get_arguments());
     let mut told = Vec::new();
-    for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+    for command in commands(&command) {
         section(&mut page, command, &mut told);
     }
     words::tables(&mut page);
@@ -38,6 +38,12 @@ struct Group {
 }
 
 /// Flags that were told under an earlier command are only named here.
+/// Returns the commands that people are told of, and that are ours: help explains itself.
+pub(crate) fn commands(command: &Command) -> impl Iterator<Item = &Command> {
+    let is_told = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
+    command.get_subcommands().filter(is_told)
+}
+
 fn section(page: &mut String, command: &Command, told: &mut Vec<Group>) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
