@@ -104,6 +104,7 @@ impl Job {
         target.listing = target::list_commit(git_ref);
         target.values.cr_name = documents.name();
         target.values.namespace = documents.namespace();
+        target.confirmed = documents.confirmed();
         target.gateway = target::gateway_options(gateway, api_key)?;
         target.check(flags)?;
         let polling = documents.gateway_sync().and_then(|sync| sync.spec.polling.clone());

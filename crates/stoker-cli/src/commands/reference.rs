@@ -37,13 +37,13 @@ struct Group {
     command: String,
 }
 
-/// Flags that were told under an earlier command are only named here.
 /// Returns the commands that people are told of, and that are ours: help explains itself.
 pub(crate) fn commands(command: &Command) -> impl Iterator<Item = &Command> {
     let is_told = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
     command.get_subcommands().filter(is_told)
 }
 
+/// Flags that were told under an earlier command are only named here.
 fn section(page: &mut String, command: &Command, told: &mut Vec<Group>) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();

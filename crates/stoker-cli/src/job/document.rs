@@ -9,6 +9,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use stoker_api::names::Annotation;
 use stoker_api::validation::{self, Violation};
 use stoker_api::{GatewaySync, SyncProfile};
 
@@ -106,6 +107,12 @@ impl Documents {
     /// The name of the `GatewaySync`, for templates.
     pub(crate) fn name(&self) -> Option<String> {
         self.gateway_sync()?.metadata.name.clone()
+    }
+
+    /// The commit whose mass deletion is confirmed.
+    pub(crate) fn confirmed(&self) -> Option<String> {
+        let annotations = self.gateway_sync()?.metadata.annotations.as_ref()?;
+        annotations.get(Annotation::AllowMassDelete.as_str()).cloned()
     }
 
     /// Its namespace, for templates.

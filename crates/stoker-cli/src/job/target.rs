@@ -29,6 +29,8 @@ pub(crate) struct Target {
     pub(crate) data: Options,
     /// What the command line says about mass deletion; else the profile's word counts.
     pub(crate) deletion: Option<Deletion>,
+    /// The commit whose mass deletion the file confirms.
+    pub(crate) confirmed: Option<String>,
     /// How far to look for drift.
     pub(crate) look: Look,
     /// Whom to tell.
@@ -62,6 +64,7 @@ impl Target {
             values,
             data,
             deletion,
+            confirmed: None,
             look,
             gateway: None,
             listing: list_commit("REF"),
@@ -91,6 +94,9 @@ impl Target {
             Failure::world(Reason::ProfilesInvalid, &error).hint(MEND_THE_PROFILE)
         })?;
         request.deletion = self.deletion.unwrap_or(request.deletion);
+        if self.confirmed.as_deref() == Some(commit) {
+            request.deletion = Deletion::Unlimited;
+        }
         request.look = self.look;
         request.scan = match self.gateway {
             Some(_) => Scan::Owed,

@@ -1,6 +1,6 @@
 //! `-f`: the very same YAML as a cluster gets.
 
-use stoker_testkit::git::{Edit, Tree};
+use stoker_testkit::git::{Edit, Oid, Repo, Tree};
 use stoker_testkit::tree;
 
 use crate::format::has_every_key;
@@ -257,4 +257,28 @@ fn a_file_that_is_wrong_says_what_and_where_to_mend_it() {
         assert!(error.contains(message), "{run:?}");
         assert!(hinted.contains(hint) && !hinted.contains("--help"), "{run:?}");
     }
+}
+
+#[test]
+fn a_mass_deletion_is_confirmed_for_one_commit_by_its_annotation() {
+    let world = World::new();
+    let many = |count: usize| {
+        let file = |tree: Tree, n| tree.file(format!("projects/oven/{n}"), format!("{n}"));
+        (0..count).fold(Tree::new(), file)
+    };
+    let (repo, before) = Repo::with(many(12)).unwrap();
+    let plain = gateway_sync(&repo.url(), PROJECTS);
+    run(&world, &plain, &[]).exits(0);
+    let only = Edit::put(Tree::new().file("projects/new", "n")).and_remove("projects");
+    let after = repo.commit(only).unwrap();
+    let confirming = |commit: &Oid| {
+        let annotations = format!("annotations: {{stoker.io/allow-mass-delete: \"{commit}\"}}");
+        plain.replace("  name: plant\n", &format!("  name: plant\n  {annotations}\n"))
+    };
+    for yaml in [&plain, &confirming(&before)] {
+        let result = run(&world, yaml, &["-o", "json"]).exits(1).json();
+        assert_eq!(result["error"]["reason"], "DeletionBlocked", "{result:#}");
+    }
+    let result = run(&world, &confirming(&after), &["-o", "json"]).exits(0).json();
+    assert_eq!(result["filesDeleted"], 12, "{result:#}");
 }
