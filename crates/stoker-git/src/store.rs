@@ -10,8 +10,9 @@
 //! # Promises
 //!
 //! What is wrong with a store never needs a human: stale locks and torn files are removed, and a
-//! store that does not fit its URL, or that fails git where a new one does not, is made anew. What
-//! comes out of it has the id that was asked for. What is not ours in its directory stays as it is.
+//! store that does not fit its URL, or that fails git where a new one does not, is made anew; where
+//! the volume is full, or old packs are many times the rest, they make way. What comes out of it has
+//! the id that was asked for. What is not ours in its directory stays as it is.
 //! One process uses a store at a time. Nothing is ever fetched that was not asked for.
 
 mod anew;
@@ -52,6 +53,8 @@ pub struct Store {
     access: Access,
     cancel: Cancel,
     found: layout::Found,
+    /// Whether earlier runs had left packs in it.
+    had_packs: bool,
     /// Which repository is used: ours, or the one that may take its place.
     used: &'static str,
     _lock: lock::Lock,
@@ -153,9 +156,10 @@ impl Store {
         // What another run was making or removing just then may have looked foreign.
         judge()?;
         let found = layout::repair(directory, &access.url).map_err(failed)?;
+        let had_packs = layout::has_packs(directory);
         let (directory, cancel) = (directory.to_owned(), cancel.clone());
         let used = layout::REPOSITORY;
-        Ok(Self { directory, access, cancel, found, used, _lock: lock })
+        Ok(Self { directory, access, cancel, found, had_packs, used, _lock: lock })
     }
 
     /// Fetches a commit and its trees, unless they are here, and returns what it holds.

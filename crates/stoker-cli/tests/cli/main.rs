@@ -26,6 +26,7 @@ mod recovery;
 mod refusal;
 mod release;
 mod remedy;
+mod room;
 mod served;
 mod share;
 mod site;

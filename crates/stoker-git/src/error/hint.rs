@@ -158,7 +158,10 @@ fn fault_hint(fault: &Fault, remote: &SafeUrl) -> String {
         Fault::NoPasswdEntry => {
             "install libnss-wrapper, use https:// with a token, or run as a user that exists".to_owned()
         }
-        Fault::DiskFull => "see what is free: df -h".to_owned(),
+        Fault::DiskFull => {
+            "make room on its volume, or use another one with --store DIR; see what is free: df -h"
+                .to_owned()
+        }
         Fault::NotOurRef => format!("check the commit's id; list what is there: git ls-remote {remote}"),
         Fault::TooLarge { .. } => format!("check that it is the right repository: {remote}"),
         Fault::Cancelled => "run the same command again".to_owned(),

@@ -1,9 +1,16 @@
-//! Repositories made anew: filled aside, and put in their place when they are whole.
+//! Two ways to mend a store: aside, where it may be damaged, and in place, where there is no room.
 //!
 //! Git has many words for a damaged store, and not all of them tell it from what a server did. So
-//! whatever may be the store's fault is tried once more without it, to its end. If that fails, too,
-//! the store was not to blame, or nothing better is to be had: it stays as it is.
+//! whatever may be the store's fault is tried once more without it, to its end: a new repository is
+//! filled aside, and put in its place when it is whole. If that fails, too, the store was not to
+//! blame, or nothing better is to be had: it stays as it is.
+//!
+//! On a full volume there is no room aside, and what fills it may be old packs of ours. So the store
+//! is emptied where it is ([`layout::empty`]), and tried once more: once per run, and only if
+//! earlier runs had left something in it. If that fails, too, one commit is more than the volume
+//! holds.
 
+use std::io;
 use std::path::Path;
 
 use super::{Error, layout};
@@ -32,6 +39,17 @@ pub(super) fn is_suspect(error: &error::Error) -> bool {
         | Error::Foreign { .. }
         | Error::NotACommit { .. }
         | Error::Cancelled => false,
+    }
+}
+
+/// Whether a failure is for want of room, which old packs of ours may take.
+pub(super) fn is_full(error: &error::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    match error {
+        error::Error::Store { source: Error::Disk { source, .. }, .. } => {
+            matches!(source.kind(), StorageFull | QuotaExceeded)
+        }
+        error => matches!(error.fault(), Some(Fault::DiskFull)),
     }
 }
 

@@ -153,5 +153,11 @@ fn execute(
         cancel: &store.cancel,
         arrived: Some((&arrived, max_arrived)),
     };
-    judge(&store.access, run(job)).map(drop)
+    let judged = judge(&store.access, run(job)).map(drop);
+    if judged.is_err() {
+        // Half a pack is of no use to anyone, and may be what fills the volume. What is left all the
+        // same goes when the store is opened next.
+        drop(layout::sweep_packs(repository));
+    }
+    judged
 }

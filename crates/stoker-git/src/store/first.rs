@@ -4,13 +4,15 @@
 //! repository. For one that is wanted as a whole it makes the server walk the commit twice. One
 //! small question tells the two apart: what is in the top directory?
 
+use std::path::Path;
+
 use stoker_api::word::Commit;
 use stoker_sync::RelPath;
 use stoker_sync::source::{Entry, Kind, ObjectId};
 
 use super::objects::{Header, ObjectKind, Objects};
 use super::source::MAX_TREE;
-use super::{Error, Store, fetch, layout, tree};
+use super::{Error, Store, anew, fetch, layout, tree};
 use crate::diagnosis::Fault;
 use crate::error;
 use crate::remote::with_fresh_credentials;
@@ -41,14 +43,12 @@ impl Way {
         }
         let failed = |source| error::Error::Store { path: store.directory.clone(), source };
         let repository = store.directory.join(layout::NEXT);
-        layout::make_anew(&repository).map_err(failed)?;
-        let fetched = with_fresh_credentials(
-            &store.access,
-            |session| fetch::top(store, session, (&repository, commit)),
-            |source| store.not_fetched(commit, source),
-        );
+        let fetched = layout::make_anew(&repository)
+            .map_err(failed)
+            .and_then(|()| fetch_top(store, commit, &repository));
         let way = match fetched {
             // The ordinary way knows what to do about that.
+            Err(error) if anew::is_full(&error) => Self::Trees,
             Err(error) if matches!(error.fault(), Some(Fault::NotOurRef)) => Self::Trees,
             Err(error) => return Err(error),
             Ok(()) => look(store, commit, expected).unwrap_or(Self::Trees),
@@ -60,6 +60,14 @@ impl Way {
         }
         Ok(way)
     }
+}
+
+fn fetch_top(store: &Store, commit: &Commit, repository: &Path) -> Result<(), error::Error> {
+    with_fresh_credentials(
+        &store.access,
+        |session| fetch::top(store, session, (repository, commit)),
+        |source| store.not_fetched(commit, source),
+    )
 }
 
 fn look(store: &Store, commit: &Commit, expected: &[RelPath]) -> Result<Way, Error> {

@@ -29,13 +29,20 @@ pub(crate) fn find(store: &Store, query: &HistoryQuery) -> Result<History, Error
     if let Some(commit) = recall(store, query) {
         return Ok(History { reachable: vec![commit] });
     }
-    let mut found = look(store, &store.directory.join(layout::HISTORY), query);
+    let history = store.directory.join(layout::HISTORY);
+    let mut found = look(store, &history, query);
     if store.found == Found::Kept && found.as_ref().is_err_and(anew::is_suspect) {
         found = anew::replace(&store.directory, layout::HISTORY, |next| look(store, next, query));
     }
+    if store.had_packs && found.as_ref().is_err_and(anew::is_full) {
+        layout::empty(&store.directory, &store.access.url)
+            .map_err(|source| store.failed(source))?;
+        found = look(store, &history, query);
+    }
     let reachable = found?;
     if let [commit] = &reachable[..] {
-        remember(store, query, commit)?;
+        // If that can't be written, it is looked for again next time.
+        drop(remember(store, query, commit));
     }
     Ok(History { reachable })
 }
@@ -78,12 +85,12 @@ fn recall(store: &Store, query: &HistoryQuery) -> Option<Commit> {
     Commit::parse(commit).ok().filter(|commit| commit.as_str().starts_with(&*query.digits))
 }
 
-fn remember(store: &Store, query: &HistoryQuery, commit: &Commit) -> Result<(), Error> {
+fn remember(store: &Store, query: &HistoryQuery, commit: &Commit) -> Result<(), super::Error> {
     let path = store.directory.join(layout::KNOWN);
     let known = fs::read_to_string(&path).unwrap_or_default();
     let mut lines: Vec<_> = known.lines().map(ToOwned::to_owned).collect();
     lines.push(format!("{} {commit}", query.digits));
     let kept = lines.len().saturating_sub(MAX_KNOWN);
     let text = lines[kept..].join("\n") + "\n";
-    layout::write(&path, text.as_bytes()).map_err(|source| store.failed(source))
+    layout::write(&path, text.as_bytes())
 }

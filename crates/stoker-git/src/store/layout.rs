@@ -35,6 +35,11 @@ const CONFIG: &[u8] =
 
 /// A store with more packs than this is made anew: each costs a little on every lookup.
 const MAX_PACKS: usize = 60;
+/// So is one whose packs have more bytes than this …
+const ROOMY: u64 = 64 * 1024 * 1024;
+/// … and so many times those of its largest pack. A commit comes in one pack, or nearly, when the
+/// store is new, so the others are mostly what newer commits have replaced.
+const MAX_SHARE: u64 = 4;
 
 /// What was found in a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +56,7 @@ pub(super) enum Found {
 pub(super) fn repair(directory: &Path, url: &RepoUrl) -> Result<Found, Error> {
     let marker = directory.join(URL);
     let fits = fs::read(&marker).is_ok_and(|found| found == url.as_str().as_bytes());
-    let is_crowded = fits && packs(directory) > MAX_PACKS;
+    let is_crowded = fits && is_crowded(&directory.join(REPOSITORY));
     if !fits || is_crowded {
         wipe(directory)?;
     }
@@ -101,6 +106,18 @@ pub(super) fn wipe(directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// Empties the repositories where they are. What is remembered of them stays true.
+pub(super) fn empty(directory: &Path, url: &RepoUrl) -> Result<(), Error> {
+    // As above: until the end it does not look whole.
+    condemn(directory)?;
+    remove(&directory.join(NEXT))?;
+    // One after the other: the one that is there shows that the directory is ours.
+    for name in [REPOSITORY, HISTORY] {
+        make_anew(&directory.join(name))?;
+    }
+    write(&directory.join(URL), url.as_str().as_bytes())
+}
+
 /// Removes a repository. What shows that it is ours goes last, should we be killed meanwhile.
 pub(super) fn remove(repository: &Path) -> Result<(), Error> {
     if is_directory(repository) {
@@ -139,7 +156,7 @@ fn make_repository(repository: &Path) -> Result<(), Error> {
     for name in ["", "refs", "objects/info"] {
         sweep(&repository.join(name))?;
     }
-    sweep_packs(&repository.join("objects/pack"))
+    sweep_packs(repository)
 }
 
 /// Removes locks: we hold the store's own lock, so whoever made them is dead.
@@ -156,7 +173,8 @@ fn sweep(directory: &Path) -> Result<(), Error> {
 }
 
 /// Removes what an interrupted fetch left: temporary files, and packs without their other half.
-fn sweep_packs(directory: &Path) -> Result<(), Error> {
+pub(super) fn sweep_packs(repository: &Path) -> Result<(), Error> {
+    let directory = &repository.join("objects/pack");
     let names = names(directory)?;
     let whole = |stem: &str| {
         ["pack", "idx"].iter().all(|end| {
@@ -175,9 +193,19 @@ fn sweep_packs(directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn packs(directory: &Path) -> usize {
-    let packs = names(&directory.join(REPOSITORY).join("objects/pack")).unwrap_or_default();
-    packs.iter().filter(|name| has_end(name, "pack")).count()
+/// Whether there is anything in a store that could make way.
+pub(super) fn has_packs(directory: &Path) -> bool {
+    [REPOSITORY, HISTORY].iter().any(|name| pack_files(&directory.join(name)).next().is_some())
+}
+
+/// Whether a repository holds much more than one commit needs, by the sizes of its packs.
+fn is_crowded(repository: &Path) -> bool {
+    let packs: Vec<u64> = pack_files(repository)
+        .filter(|entry| has_end(&entry.file_name().to_string_lossy(), "pack"))
+        .filter_map(|entry| Some(entry.metadata().ok()?.len()))
+        .collect();
+    let (all, largest) = (packs.iter().sum::<u64>(), packs.iter().max().copied().unwrap_or(0));
+    packs.len() > MAX_PACKS || all > ROOMY.max(largest.saturating_mul(MAX_SHARE))
 }
 
 /// How many objects the packs of a repository hold, by their indexes.
@@ -198,8 +226,11 @@ fn index_count(index: &Path) -> io::Result<u64> {
 
 /// How many bytes are in a repository's packs, those on their way included.
 pub(super) fn pack_bytes(repository: &Path) -> u64 {
-    let entries = fs::read_dir(repository.join("objects/pack")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.metadata().ok()).map(|found| found.len()).sum()
+    pack_files(repository).filter_map(|entry| entry.metadata().ok()).map(|found| found.len()).sum()
+}
+
+fn pack_files(repository: &Path) -> impl Iterator<Item = fs::DirEntry> {
+    fs::read_dir(repository.join("objects/pack")).into_iter().flatten().flatten()
 }
 
 fn names(directory: &Path) -> Result<Vec<String>, Error> {
@@ -250,3 +281,6 @@ fn gone(removed: io::Result<()>) -> io::Result<()> {
 pub(super) fn disk(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::Disk { action, path: path.to_owned(), source }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,10 +15,13 @@ impl CommitSource {
         let mut seen = 0;
         let streamed = match self.stream_rest(blobs, &mut seen, sink) {
             Err(error) if self.is_to_blame(&error) && !is_torn(&error) => {
-                self.anew(|source| {
+                let rest = distinct(&blobs[seen..]);
+                let again = |source: &mut Self| {
                     source.fetch_trees()?;
-                    source.bring(&distinct(&blobs[seen..]))
-                })?;
+                    source.bring(&rest)
+                };
+                let brought = self.anew(again);
+                self.or_emptied(brought, again)?;
                 self.stream_rest(blobs, &mut seen, sink)
             }
             streamed => streamed,

@@ -16,11 +16,12 @@ impl CommitSource {
     pub(super) fn fetch_commit(&mut self) -> Result<(), Error> {
         let way = std::mem::replace(&mut self.way, Way::Trees);
         self.has_all = way != Way::Trees;
-        match self.fetch_by(way) {
+        let fetched = match self.fetch_by(way) {
             Err(error) if self.is_to_blame(&error) => self.anew(Self::fetch_trees),
             Err(error) if is_not_our_ref(&error) => self.fetch_everything(),
             fetched => fetched,
-        }
+        };
+        self.or_emptied(fetched, Self::fetch_trees)
     }
 
     fn fetch_by(&mut self, way: Way) -> Result<(), Error> {
@@ -39,21 +40,19 @@ impl CommitSource {
         Err(self.store.failed(store::Error::Missing { id: self.id() }))
     }
 
-    /// Tries, and if the store may be to blame, tries once more with one made anew.
+    /// Tries, and if the store may be to blame, tries once more with one made anew, or emptied.
     pub(super) fn with_repair<T>(
         &mut self,
         attempt: impl Fn(&mut Self) -> Result<T, Error>,
     ) -> Result<T, source::Error> {
         let first = attempt(self);
         let is_to_blame = first.as_ref().is_err_and(|error| self.is_to_blame(error));
-        let answer = if is_to_blame {
-            self.anew(|source| {
-                source.fetch_trees()?;
-                attempt(source)
-            })
-        } else {
-            first
+        let again = |source: &mut Self| {
+            source.fetch_trees()?;
+            attempt(source)
         };
+        let answer = if is_to_blame { self.anew(again) } else { first };
+        let answer = self.or_emptied(answer, again);
         let missed = answer.as_ref().err().and_then(vain::object);
         if let Some(id) = missed.filter(|_| is_to_blame || self.has_everything) {
             self.give_up(id);
@@ -96,6 +95,24 @@ impl CommitSource {
             (self.has_all, self.has_everything) = had;
         }
         tried
+    }
+
+    /// Where the volume is full, what earlier runs left makes way, and it is tried once more.
+    pub(super) fn or_emptied<T>(
+        &mut self,
+        tried: Result<T, Error>,
+        attempt: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if !self.store.had_packs || !tried.as_ref().is_err_and(anew::is_full) {
+            return tried;
+        }
+        (self.store.had_packs, self.is_cleared) = (false, true);
+        (self.has_all, self.has_everything) = (false, false);
+        // Files that are open take their room along.
+        self.objects = None;
+        layout::empty(&self.store.directory, &self.store.access.url)
+            .map_err(|source| self.store.failed(source))?;
+        attempt(self)
     }
 
     /// Fetches the commit's trees into an empty repository.
