@@ -21,6 +21,7 @@ use std::sync::Arc;
 use stoker_api::word::{SafeUrl, Secret, Transport};
 
 use crate::access::{Access, PlainHttp, web_origin};
+use crate::cancel::Cancel;
 use crate::memfile::MemFile;
 pub use content::Content;
 use github_app::GithubApp;
@@ -156,7 +157,7 @@ pub(crate) struct Granted {
 }
 
 /// Reads the credentials for one operation and checks that they fit the URL.
-pub(crate) fn grant(access: &Access) -> Result<Granted, Error> {
+pub(crate) fn grant(access: &Access, cancel: &Cancel) -> Result<Granted, Error> {
     check_fit(access)?;
     match &access.auth {
         Auth::None => Ok(Granted::default()),
@@ -166,7 +167,8 @@ pub(crate) fn grant(access: &Access) -> Result<Granted, Error> {
         }
         Auth::GithubApp(app) => {
             let (api, key) = app.named();
-            let token = app.token().map_err(|source| Error::GithubApp { api, key, source })?;
+            let token = app.token(cancel);
+            let token = token.map_err(|source| Error::GithubApp { api, key, source })?;
             let file = hold(token.reveal())?;
             Ok(askpass::grant(access, &file.path(), DEFAULT_USERNAME, vec![file]))
         }

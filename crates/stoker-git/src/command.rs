@@ -16,6 +16,7 @@ use stoker_api::word::{RepoUrl, Transport};
 
 use crate::access::{Access, PlainHttp, protocol};
 use crate::auth::{self, Auth, Granted};
+use crate::cancel::Cancel;
 use crate::helper;
 use crate::memfile::MemFile;
 
@@ -71,8 +72,8 @@ pub(crate) struct Session {
 
 impl Session {
     /// Reads the credentials for one operation.
-    pub(crate) fn open(access: &Access) -> Result<Self, auth::Error> {
-        let granted = auth::grant(access)?;
+    pub(crate) fn open(access: &Access, cancel: &Cancel) -> Result<Self, auth::Error> {
+        let granted = auth::grant(access, cancel)?;
         let transport = access.url.transport();
         let mut settings = Vec::new();
         if let Some(path) = &access.ca_file {

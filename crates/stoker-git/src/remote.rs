@@ -7,7 +7,7 @@ use stoker_api::word::Commit;
 use stoker_core::refs::{AdvertisedRef, Scope};
 
 use crate::access::Access;
-use crate::auth::{self, Auth};
+use crate::auth::{self, Auth, github_app};
 use crate::cancel::Cancel;
 use crate::command::Session;
 use crate::diagnosis::{Fault, judge};
@@ -20,7 +20,7 @@ const MAX_LISTING: usize = 64 * 1024 * 1024;
 /// Lists the refs of a remote, no more than `scope` needs.
 pub fn list(access: &Access, scope: Scope, cancel: &Cancel) -> Result<Vec<AdvertisedRef>, Error> {
     let listing = with_fresh_credentials(
-        access,
+        (access, cancel),
         |session| list_once(access, session, scope, cancel),
         |source| Error::ListRefs { remote: access.remote(), source },
     )?;
@@ -55,20 +55,24 @@ fn list_once(
 
 /// Runs an operation, and once more if the server refused a credential that has since been renewed.
 pub(crate) fn with_fresh_credentials<T>(
-    access: &Access,
+    (access, cancel): (&Access, &Cancel),
     operation: impl Fn(&Session) -> Result<T, Fault>,
     failed: impl Fn(Fault) -> Error,
 ) -> Result<T, Error> {
     let open = || {
-        Session::open(access)
-            .map_err(|source| Error::Credentials { remote: access.remote(), source })
+        Session::open(access, cancel).map_err(|source| match source {
+            auth::Error::GithubApp { source: github_app::Error::Cancelled, .. } => {
+                failed(Fault::Cancelled)
+            }
+            source => Error::Credentials { remote: access.remote(), source },
+        })
     };
     let before = fingerprint(access);
     match operation(&open()?) {
         Err(Fault::Authentication { .. }) if renewed(access, before.as_ref()) => {
-            operation(&open()?).map_err(failed)
+            operation(&open()?).map_err(&failed)
         }
-        result => result.map_err(failed),
+        result => result.map_err(&failed),
     }
 }
 

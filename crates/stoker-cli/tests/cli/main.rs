@@ -30,6 +30,7 @@ mod room;
 mod served;
 mod share;
 mod site;
+mod stall;
 mod stranger;
 mod terminal;
 mod told;

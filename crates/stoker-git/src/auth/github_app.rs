@@ -3,7 +3,8 @@
 //! # Promises
 //!
 //! A token is used again until ten minutes before its end, by the server's clock. Tokens are asked
-//! for one repository, to read its contents, and nothing more. An exchange ends within its timeout.
+//! for one repository, to read its contents, and nothing more. An exchange ends within its timeout,
+//! and at once when it is cancelled.
 //! Errors carry the server's status, never its body.
 
 mod exchange;
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 use stoker_api::word::{HttpUrl, SafeUrl, Secret};
 
 use crate::access::{PlainHttp, host_of, is_loopback};
+use crate::cancel::Cancel;
 
 pub use exchange::Error;
 
@@ -69,21 +71,21 @@ impl GithubApp {
     /// Returns a token that is good for at least ten minutes (or as long as GitHub gives).
     ///
     /// Blocks. The key is read, and GitHub asked, only if the token at hand is about to end.
-    pub fn token(&self) -> Result<Secret, Error> {
+    pub fn token(&self, cancel: &Cancel) -> Result<Secret, Error> {
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(token) = cached.as_ref().filter(|token| token.is_fresh(Instant::now())) {
             return Ok(token.value.clone());
         }
-        let token = self.exchange()?;
+        let token = self.exchange(cancel)?;
         Ok(cached.insert(token).value.clone())
     }
 
     /// Returns a new token from GitHub, whatever is at hand. Blocks.
-    pub fn exchange(&self) -> Result<Token, Error> {
+    pub fn exchange(&self, cancel: &Cancel) -> Result<Token, Error> {
         if self.is_exposed() {
             return Err(Error::PlainHttp);
         }
-        exchange::exchange(&self.settings)
+        exchange::exchange(&self.settings, cancel)
     }
 
     /// Returns whether the letter would travel for all to see, though nobody allowed it.

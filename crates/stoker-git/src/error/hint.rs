@@ -87,6 +87,7 @@ fn app_hint(error: &github_app::Error, api: &SafeUrl, key: &Path) -> String {
         App::Malformed => format!(
             "check --github-api-url; for GitHub Enterprise it is https://HOST/api/v3: curl -I {api}"
         ),
+        App::Cancelled => "run the same command again".to_owned(),
         App::Run { .. } => "see what this user may start: ulimit -a".to_owned(),
     }
 }

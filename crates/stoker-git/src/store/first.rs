@@ -64,7 +64,7 @@ impl Way {
 
 fn fetch_top(store: &Store, commit: &Commit, repository: &Path) -> Result<(), error::Error> {
     with_fresh_credentials(
-        &store.access,
+        (&store.access, &store.cancel),
         |session| fetch::top(store, session, (repository, commit)),
         |source| store.not_fetched(commit, source),
     )

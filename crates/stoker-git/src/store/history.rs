@@ -50,7 +50,11 @@ pub(crate) fn find(store: &Store, query: &HistoryQuery) -> Result<History, Error
 fn look(store: &Store, history: &Path, query: &HistoryQuery) -> Result<Vec<Commit>, Error> {
     let failed = |source| Error::FetchHistory { remote: store.access.remote(), source };
     let fetch_by = |fetch: Fetch| {
-        with_fresh_credentials(&store.access, |session| fetch(store, session, history), failed)
+        with_fresh_credentials(
+            (&store.access, &store.cancel),
+            |session| fetch(store, session, history),
+            failed,
+        )
     };
     match fetch_by(fetch::history) {
         // A tag on a directory, whose content is left out, looks like this.

@@ -6,7 +6,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use stoker_api::gatewaysync::{Auth as GitAuth, AuthMethod, Git, GithubApp};
 use stoker_api::word::{SafeUrl, Transport};
@@ -225,7 +224,7 @@ fn app_auth(
         ca_file: access.ca_file.clone(),
         proxy: access.proxy.clone(),
         plain_http: access.plain_http,
-        timeout: Duration::from_secs(30),
+        timeout: access.limits.timeout,
     };
     Ok(Auth::GithubApp(Arc::new(github_app::GithubApp::new(settings))))
 }

@@ -1,6 +1,7 @@
 //! The two requests at most that turn a private key into a token.
 
 use std::path::Path;
+use std::pin::pin;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
@@ -12,6 +13,7 @@ use stoker_api::word::Secret;
 use super::{Settings, Token};
 use crate::access::{host_of, is_loopback};
 use crate::auth;
+use crate::cancel::Cancel;
 
 /// The longest answer that is read.
 const MAX_ANSWER: usize = 64 * 1024;
@@ -19,6 +21,8 @@ const MAX_ANSWER: usize = 64 * 1024;
 const LETTER_VALID: u64 = 540;
 /// GitHub advises to date a letter back, for clocks that differ a little.
 const LETTER_BACK: u64 = 60;
+/// How often we look whether the exchange was cancelled.
+const TICK: Duration = Duration::from_millis(50);
 /// A difference of clocks that explains a refusal.
 const SKEW: i64 = 30;
 
@@ -61,6 +65,9 @@ pub enum Error {
         /// Why not.
         source: std::io::Error,
     },
+    /// The operation was cancelled.
+    #[error("cancelled")]
+    Cancelled,
 }
 
 #[derive(Serialize)]
@@ -89,20 +96,37 @@ struct Answer {
 }
 
 /// Runs the exchange on a thread of its own: callers may or may not be inside an async runtime.
-pub(super) fn exchange(settings: &Settings) -> Result<Token, Error> {
+pub(super) fn exchange(settings: &Settings, cancel: &Cancel) -> Result<Token, Error> {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
                 .map_err(|source| Error::Run { source })?;
-            runtime.block_on(async {
-                let bounded = tokio::time::timeout(settings.timeout, ask(settings));
-                bounded.await.unwrap_or(Err(Error::Unreachable("no answer in time")))
-            })
+            let asked = runtime.block_on(ask_within(settings, cancel));
+            // A lookup of the host's name can't be stopped, and is not waited for.
+            runtime.shutdown_background();
+            asked
         });
         thread.join().expect("the exchange does not panic")
     })
+}
+
+async fn ask_within(settings: &Settings, cancel: &Cancel) -> Result<Token, Error> {
+    let started = Instant::now();
+    let mut asked = pin!(ask(settings));
+    loop {
+        let left = settings.timeout.saturating_sub(started.elapsed());
+        if let Ok(answer) = tokio::time::timeout(TICK.min(left), asked.as_mut()).await {
+            return answer;
+        }
+        if cancel.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        if started.elapsed() >= settings.timeout {
+            return Err(Error::Unreachable("no answer in time"));
+        }
+    }
 }
 
 async fn ask(settings: &Settings) -> Result<Token, Error> {

@@ -114,7 +114,7 @@ fn now() -> u64 {
 fn a_token_is_asked_for_with_a_short_letter_and_little_power() {
     let directory = tempfile::tempdir().unwrap();
     let api = Api::start(|_, _| granted("ghs_1", 60, 0));
-    let token = app(&api, &directory).token().unwrap();
+    let token = app(&api, &directory).token(&Cancel::default()).unwrap();
     assert_eq!(token.reveal(), b"ghs_1");
     let seen = &api.seen()[0];
     assert_eq!(seen.path, "/api/v3/app/installations/678/access_tokens");
@@ -130,14 +130,14 @@ fn a_token_is_used_again_until_ten_minutes_before_its_end() {
     let directory = tempfile::tempdir().unwrap();
     let api = Api::start(|count, _| granted(&format!("t{count}"), 60, 0));
     let fresh = app(&api, &directory);
-    assert_eq!(fresh.token().unwrap(), fresh.token().unwrap());
+    assert_eq!(fresh.token(&Cancel::default()).unwrap(), fresh.token(&Cancel::default()).unwrap());
     assert_eq!(api.seen().len(), 1);
     fresh.forget();
-    assert_eq!(fresh.token().unwrap().reveal(), b"t2");
+    assert_eq!(fresh.token(&Cancel::default()).unwrap().reveal(), b"t2");
     let api = Api::start(|count, _| granted(&format!("t{count}"), 9, 0));
     let short = app(&api, &directory);
-    assert_eq!(short.token().unwrap().reveal(), b"t1");
-    assert_eq!(short.token().unwrap().reveal(), b"t2");
+    assert_eq!(short.token(&Cancel::default()).unwrap().reveal(), b"t1");
+    assert_eq!(short.token(&Cancel::default()).unwrap().reveal(), b"t2");
 }
 
 // B13: our clock may be ten minutes off; the server's counts.
@@ -157,7 +157,7 @@ fn the_servers_clock_counts() {
             }
             granted("ok", 60, ahead)
         });
-        let token = app(&api, &directory).exchange().unwrap();
+        let token = app(&api, &directory).exchange(&Cancel::default()).unwrap();
         let left = token.ends - Instant::now();
         assert!(left > Duration::from_mins(58) && left < Duration::from_mins(62), "{left:?}");
         assert_eq!(api.seen().len(), 2, "{ahead}");
@@ -171,7 +171,7 @@ fn refusals_carry_their_status_and_no_body() {
         let answer =
             move |_, _: &Seen| (StatusCode::from_u16(status).unwrap(), "canary").into_response();
         let api = Api::start(answer);
-        let error = app(&api, &directory).token().unwrap_err();
+        let error = app(&api, &directory).token(&Cancel::default()).unwrap_err();
         assert!(matches!(error, Error::Refused { status: found } if found == status), "{error:?}");
         assert!(!format!("{error} {error:?}").contains("canary"));
     }
@@ -186,7 +186,7 @@ fn refusals_carry_their_status_and_no_body() {
     ];
     for answer in answers {
         let api = Api::start(move |_, _| answer());
-        let error = app(&api, &directory).token().unwrap_err();
+        let error = app(&api, &directory).token(&Cancel::default()).unwrap_err();
         assert!(matches!(error, Error::Malformed), "{error:?}");
     }
 }
@@ -200,8 +200,23 @@ fn an_api_that_hangs_is_given_up_in_time() {
     let mut app = app(&api, &directory);
     app.settings.timeout = Duration::from_millis(300);
     let started = Instant::now();
-    assert!(matches!(app.token(), Err(Error::Unreachable("no answer in time"))));
+    assert!(matches!(app.token(&Cancel::default()), Err(Error::Unreachable("no answer in time"))));
     assert!(started.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn an_exchange_that_is_cancelled_ends_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let api = Api { address: listener.local_addr().unwrap(), seen: Arc::default() };
+    let mut app = app(&api, &directory);
+    app.settings.timeout = Duration::from_mins(10);
+    let cancel = Cancel::default();
+    let heard = cancel.clone();
+    let running = std::thread::spawn(move || app.token(&heard));
+    let _connection = listener.accept().unwrap();
+    cancel.cancel();
+    assert!(matches!(running.join().unwrap(), Err(Error::Cancelled)));
 }
 
 #[test]
@@ -210,16 +225,16 @@ fn keys_that_are_none_and_plain_http_elsewhere_are_refused_unasked() {
     let api = Api::start(|_, _| granted("t", 60, 0));
     let mut app = app(&api, &directory);
     app.settings.api = HttpUrl::parse("http://ghe.example/api/v3").unwrap();
-    assert!(matches!(app.token(), Err(Error::PlainHttp)));
+    assert!(matches!(app.token(&Cancel::default()), Err(Error::PlainHttp)));
     app.settings.api = HttpUrl::parse(&format!("http://{}", api.address)).unwrap();
     app.settings.proxy = Some(HttpUrl::parse("http://proxy.example:3128").unwrap());
-    assert!(matches!(app.token(), Err(Error::PlainHttp)));
+    assert!(matches!(app.token(&Cancel::default()), Err(Error::PlainHttp)));
     app.settings.proxy = None;
     fs::write(&app.settings.key_file, "-----BEGIN canary").unwrap();
-    let error = app.token().unwrap_err();
+    let error = app.token(&Cancel::default()).unwrap_err();
     assert!(matches!(error, Error::MalformedKey), "{error:?}");
     fs::remove_file(&app.settings.key_file).unwrap();
-    assert!(matches!(app.token(), Err(Error::Key { .. })));
+    assert!(matches!(app.token(&Cancel::default()), Err(Error::Key { .. })));
     assert!(api.seen().is_empty());
 }
 

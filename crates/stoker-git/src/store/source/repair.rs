@@ -147,7 +147,7 @@ impl CommitSource {
         fetch: impl Fn(&Store, &Session, &Commit) -> Result<(), Fault>,
     ) -> Result<(), Error> {
         with_fresh_credentials(
-            &self.store.access,
+            (&self.store.access, &self.store.cancel),
             |session| fetch(&self.store, session, &self.commit),
             |fault| self.store.not_fetched(&self.commit, fault),
         )

@@ -68,7 +68,7 @@ impl CommitSource {
             return self.run(fetch::whole_again);
         }
         let fetched = with_fresh_credentials(
-            &self.store.access,
+            (&self.store.access, &self.store.cancel),
             |session| fetch::files(&self.store, session, absent),
             |source| Error::FetchFiles {
                 remote: self.store.access.remote(),
