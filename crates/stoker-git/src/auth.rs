@@ -13,12 +13,12 @@ pub mod github_app;
 mod passwd;
 pub mod ssh;
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stoker_api::word::{SafeUrl, Secret, Transport};
+use stoker_sync::given;
 
 use crate::access::{Access, PlainHttp, web_origin};
 use crate::cancel::Cancel;
@@ -205,12 +205,13 @@ pub fn check_fit(access: &Access) -> Result<(), Error> {
 
 /// Reads a credential; one trailing newline is dropped.
 pub(crate) fn read(what: &'static str, path: &Path) -> Result<Secret, Error> {
-    let failed = |source| Error::Read { what, path: path.into(), source };
-    let length = fs::metadata(path).map_err(failed)?.len();
-    if length > MAX_BYTES {
-        return Err(Error::Malformed { what, path: path.into(), fault: "is too long" });
-    }
-    let secret = Secret::from_file(fs::read(path).map_err(failed)?);
+    let content = given::read(path, MAX_BYTES).map_err(|source| match source.kind() {
+        io::ErrorKind::FileTooLarge => {
+            Error::Malformed { what, path: path.into(), fault: "is too long" }
+        }
+        _ => Error::Read { what, path: path.into(), source },
+    })?;
+    let secret = Secret::from_file(content);
     if secret.is_empty() { Err(Error::Empty { what, path: path.into() }) } else { Ok(secret) }
 }
 

@@ -1,10 +1,9 @@
 //! The API key: read from its file for every call, sent, and never shown.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use hyper::header::HeaderValue;
+use stoker_sync::given;
 
 use crate::error::Error;
 
@@ -29,10 +28,11 @@ pub(crate) struct Key(String);
 impl Key {
     /// Reads `name:secret` from a file; one trailing newline is dropped.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        let mut text = String::new();
-        let file = File::open(path).and_then(|file| file.take(LIMIT).read_to_string(&mut text));
-        file.map_err(|source| Error::ReadKey { path: path.to_owned(), source })?;
-        Self::parse(&text).map_err(|why| Error::UnusableKey { path: path.to_owned(), why })
+        let unusable = |why| Error::UnusableKey { path: path.to_owned(), why };
+        let bytes = given::read(path, LIMIT)
+            .map_err(|source| Error::ReadKey { path: path.to_owned(), source })?;
+        let text = String::from_utf8(bytes).map_err(|_| unusable("it is not text"))?;
+        Self::parse(&text).map_err(unusable)
     }
 
     fn parse(text: &str) -> Result<Self, &'static str> {

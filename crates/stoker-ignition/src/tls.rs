@@ -15,12 +15,16 @@ use rustls::crypto::{
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use stoker_sync::given as file;
 
 pub(crate) use distrust::why;
 
 use crate::endpoint::Address;
 use crate::error::Error;
 use given::Given;
+
+/// Far more than all authorities of a system have.
+const LIMIT: u64 = 4 * 1024 * 1024;
 
 /// Returns how to connect to `address`.
 ///
@@ -51,7 +55,7 @@ pub(crate) fn config(
 
 fn given(path: &Path, provider: Arc<CryptoProvider>) -> Result<Given, Error> {
     let unusable = || Error::UnusableAuthorities { path: path.to_owned() };
-    let pem = std::fs::read(path)
+    let pem = file::read(path, LIMIT)
         .map_err(|source| Error::ReadAuthorities { path: path.to_owned(), source })?;
     let certificates = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
     let certificates = certificates.map_err(|_| unusable())?;

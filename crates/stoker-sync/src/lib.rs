@@ -10,6 +10,7 @@ pub mod compose;
 mod disk;
 pub mod drift;
 mod engine;
+pub mod given;
 mod hash;
 mod journal;
 mod lfs;

@@ -1,3 +1,5 @@
+use std::fs;
+
 use stoker_api::word::{HttpUrl, RepoUrl};
 
 use super::*;
