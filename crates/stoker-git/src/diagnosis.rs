@@ -83,6 +83,9 @@ pub enum Fault {
     /// What arrived is not what was asked for, or not git at all.
     #[error("what the server sent is damaged, or is not git")]
     Damaged,
+    /// The repository's objects are named by SHA-256.
+    #[error("the repository has the object format sha256, which is not supported")]
+    ObjectFormat,
     /// The repository belongs to another user.
     #[error("the repository {path:?} belongs to {}, not to us", Owner(*.owner))]
     DubiousOwnership {
@@ -200,19 +203,21 @@ pub(crate) fn of_text(stderr: &str, transport: Transport) -> Fault {
         None => {}
     }
     let text = stderr.to_ascii_lowercase();
+    let told_by_web = |status: u16| is_web(transport).then_some(status);
     let found = PHRASES.iter().find(|(phrase, _)| text.contains(phrase));
     match found.map(|(_, class)| *class) {
-        Some(Class::Authentication) => Fault::Authentication { status },
+        // For a 401 and a 404 git has sentences of its own, without the number.
+        Some(Class::Authentication) => Fault::Authentication { status: told_by_web(401) },
         Some(Class::HostKey) => Fault::HostKey,
         Some(Class::Tls(flaw)) if transport == Transport::Https => {
             Fault::Tls { flaw, detail: own_words(stderr) }
         }
         Some(Class::NoTls) if transport == Transport::Https => Fault::NoTls,
-        // For a 404 git has a sentence of its own, without the number.
-        Some(Class::NotFound) => Fault::NotFound { status: is_web(transport).then_some(404) },
+        Some(Class::NotFound) => Fault::NotFound { status: told_by_web(404) },
         Some(Class::Unreachable(detail)) => Fault::Unreachable { detail },
         Some(Class::NotOurRef) => Fault::NotOurRef,
         Some(Class::Damaged) => Fault::Damaged,
+        Some(Class::ObjectFormat) => Fault::ObjectFormat,
         Some(Class::DubiousOwnership) => dubious(stderr),
         Some(Class::DiskFull) => Fault::DiskFull,
         Some(Class::Store) => Fault::Store,

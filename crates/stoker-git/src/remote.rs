@@ -24,7 +24,7 @@ pub fn list(access: &Access, scope: Scope, cancel: &Cancel) -> Result<Vec<Advert
         |session| list_once(access, session, scope, cancel),
         |source| Error::ListRefs { remote: access.remote(), source },
     )?;
-    parse(&listing).ok_or(Error::ListRefs { remote: access.remote(), source: Fault::Damaged })
+    parse(&listing).map_err(|source| Error::ListRefs { remote: access.remote(), source })
 }
 
 fn list_once(
@@ -97,7 +97,7 @@ fn renewed(access: &Access, before: Option<&stoker_api::word::Secret>) -> bool {
 }
 
 /// Reads lines of `<40 digits> TAB <name>`; a peeled tag follows its tag as `<name>^{}`.
-fn parse(listing: &[u8]) -> Option<Vec<AdvertisedRef>> {
+fn parse(listing: &[u8]) -> Result<Vec<AdvertisedRef>, Fault> {
     let mut refs: Vec<AdvertisedRef> = Vec::new();
     // A name that is not UTF-8 can't be wanted by anyone, so it is not worth an error.
     for line in
@@ -106,15 +106,21 @@ fn parse(listing: &[u8]) -> Option<Vec<AdvertisedRef>> {
         if line.is_empty() {
             continue;
         }
-        let (id, name) = line.split_once('\t')?;
-        let id = Commit::parse(id).ok()?;
+        let (id, name) = line.split_once('\t').ok_or(Fault::Damaged)?;
+        let id = Commit::parse(id).map_err(|_| why_not(id))?;
         match (name.strip_suffix("^{}"), refs.last_mut()) {
             (Some(tag), Some(last)) if &*last.name == tag => last.peeled = Some(id),
             (Some(_), _) => {}
             (None, _) => refs.push(AdvertisedRef { name: name.into(), object: id, peeled: None }),
         }
     }
-    Some(refs)
+    Ok(refs)
+}
+
+/// What is wrong with an id that is none of ours: SHA-256 has more digits.
+fn why_not(id: &str) -> Fault {
+    let is_sha256 = id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_sha256 { Fault::ObjectFormat } else { Fault::Damaged }
 }
 
 #[cfg(test)]

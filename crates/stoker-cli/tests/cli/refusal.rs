@@ -112,8 +112,8 @@ fn a_wrong_key() {
     let token = world.file("token", "wrong");
     let token = token.to_str().unwrap();
     let words = ["--token-file", token, "--username", "robot"];
-    refuses((&world, &url), &words, (1, "AuthenticationFailed"), &[&url]);
-    refuses((&world, &url), &[], (1, "AuthenticationFailed"), &[&url]);
+    refuses((&world, &url), &words, (1, "AuthenticationFailed"), &[&url, "401"]);
+    refuses((&world, &url), &[], (1, "AuthenticationFailed"), &[&url, "401"]);
     refuses((&world, &url), &["--token-file", "absent"], (1, "SecretNotFound"), &["absent"]);
     server.require(Auth::Open);
     server.inject(Injection::status(403).html("<b>body</b>"));

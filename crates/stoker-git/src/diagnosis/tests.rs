@@ -6,18 +6,18 @@ fn fault(stderr: &str) -> Fault {
 
 // Sentences of git 2.39 and 2.47, curl with GnuTLS and OpenSSL, and OpenSSH 9, as they were met.
 const SENTENCES: &[(&str, Fault)] = &[
-    ("fatal: Authentication failed for 'https://h/r.git/'", Fault::Authentication { status: None }),
+    // For a 401, too, git has sentences without the number.
+    (
+        "fatal: Authentication failed for 'https://h/r.git/'",
+        Fault::Authentication { status: Some(401) },
+    ),
     (
         "fatal: could not read Username for 'https://h': terminal prompts disabled",
-        Fault::Authentication { status: None },
+        Fault::Authentication { status: Some(401) },
     ),
     (
         "fatal: unable to access 'https://h/': The requested URL returned error: 403",
         Fault::Authentication { status: Some(403) },
-    ),
-    (
-        "git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.",
-        Fault::Authentication { status: None },
     ),
     (
         "Host key verification failed.\nfatal: Could not read from remote repository.",
@@ -50,6 +50,7 @@ const SENTENCES: &[(&str, Fault)] = &[
     ),
     ("fatal: pack is corrupted (SHA1 mismatch)\nfatal: index-pack failed", Fault::Damaged),
     ("fatal: remote error: upload-pack: not our ref 1234", Fault::NotOurRef),
+    ("fatal: mismatched algorithms: client sha1; server sha256", Fault::ObjectFormat),
     ("error: Server does not allow request for unadvertised object 1234", Fault::NotOurRef),
     (
         "error: object 12: treeNotSorted: not properly sorted\nfatal: fsck error in packed object\nfatal: index-pack failed",
@@ -76,6 +77,13 @@ fn sentences_have_one_meaning_each() {
     for (stderr, expected) in SENTENCES {
         assert_eq!(fault(stderr), *expected, "{stderr}");
     }
+}
+
+#[test]
+fn a_refusal_by_ssh_has_no_status() {
+    let said =
+        "git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.";
+    assert_eq!(of_text(said, Transport::Ssh), Fault::Authentication { status: None });
 }
 
 // Sentences of GnuTLS, of OpenSSL 3.0 and of OpenSSL 3.2.

@@ -147,6 +147,9 @@ fn fault_hint(fault: &Fault, remote: &SafeUrl) -> String {
         | Fault::Other { .. } => {
             format!("try the same by hand: git ls-remote {remote}")
         }
+        Fault::ObjectFormat => {
+            "use a repository with SHA-1 ids, as git init --object-format=sha1 makes it".to_owned()
+        }
         Fault::Redirected { to } => format!("if that is right, use the URL that the repository has on {to}"),
         Fault::DubiousOwnership { path, .. } => {
             format!("if you trust it: git config --global --add safe.directory {path}")
@@ -159,10 +162,7 @@ fn fault_hint(fault: &Fault, remote: &SafeUrl) -> String {
         Fault::NoPasswdEntry => {
             "install libnss-wrapper, use https:// with a token, or run as a user that exists".to_owned()
         }
-        Fault::DiskFull => {
-            "make room on its volume, or use another one with --store DIR; see what is free: df -h"
-                .to_owned()
-        }
+        Fault::DiskFull => "make room on its volume: df -h; or use another: --store DIR".to_owned(),
         Fault::NotOurRef => format!("check the commit's id; list what is there: git ls-remote {remote}"),
         Fault::TooLarge { .. } => format!("check that it is the right repository: {remote}"),
         Fault::Cancelled => "run the same command again".to_owned(),

@@ -21,14 +21,21 @@ fn names_that_are_no_text_are_left_out_and_garbage_is_refused() {
     let listing =
         [A.as_bytes(), b"\trefs/heads/\xff\n", A.as_bytes(), b"\trefs/heads/x\n"].concat();
     assert_eq!(parse(&listing).unwrap().len(), 1);
-    assert_eq!(parse(b"garbage\n"), None);
-    assert_eq!(parse(b"1234\trefs/heads/x\n"), None);
-    assert_eq!(parse(b""), Some(vec![]));
+    assert_eq!(parse(b"garbage\n"), Err(Fault::Damaged));
+    assert_eq!(parse(b"1234\trefs/heads/x\n"), Err(Fault::Damaged));
+    assert_eq!(parse(b""), Ok(vec![]));
+}
+
+#[test]
+fn ids_of_64_digits_are_told_from_garbage() {
+    let listing = format!("{A}{}\trefs/heads/main\n", &B[..24]);
+    assert_eq!(parse(listing.as_bytes()), Err(Fault::ObjectFormat));
+    assert_eq!(parse(listing.replace('a', "x").as_bytes()), Err(Fault::Damaged));
 }
 
 proptest! {
     #[test]
     fn no_listing_makes_it_panic(listing in prop::collection::vec(any::<u8>(), 0..200)) {
-        parse(&listing);
+        drop(parse(&listing));
     }
 }

@@ -175,3 +175,27 @@ fn a_repository_of_another_user_can_be_named_explicitly() {
     let found = place.resolve(&public(&repo.url()), "main").unwrap();
     assert_eq!(found.commit.as_str(), second);
 }
+
+#[test]
+fn a_repository_with_the_object_format_sha256_is_told_as_such() {
+    let (repo, _) = Repo::with(file("1")).unwrap();
+    let place = Place::new();
+    let other = place.root.path().join("sha256.git");
+    let other = other.to_str().unwrap();
+    repo.git(["init", "--quiet", "--bare", "--object-format=sha256", other]).unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().trim().to_owned();
+    let tree = repo.git(["-C", other, "hash-object", "-t", "tree", "-w", "/dev/null"]);
+    let tree = text(tree.unwrap());
+    for (name, value) in [("user.name", "t"), ("user.email", "t@example")] {
+        repo.git(["-C", other, "config", name, value]).unwrap();
+    }
+    let commit = text(repo.git(["-C", other, "commit-tree", "-m", "1", &tree]).unwrap());
+    repo.git(["-C", other, "update-ref", "refs/heads/main", &commit]).unwrap();
+    let access = public(&format!("file://{other}"));
+    let error = place.resolve(&access, "main").unwrap_err();
+    assert!(matches!(error.fault(), Some(Fault::ObjectFormat)), "{error:?}");
+    assert_eq!(error.reason(), Reason::RefResolutionFailed);
+    assert!(error.hint().unwrap().contains("SHA-1"));
+    let error = place.commit(&access, &Oid::unknown(1)).unwrap_err();
+    assert!(matches!(error.fault(), Some(Fault::ObjectFormat)), "{error:?}");
+}
