@@ -6,6 +6,7 @@ mod identity;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use stoker_api::condition::Reason;
 use stoker_api::gatewaysync::{Gateway, Git};
 use stoker_api::names::SecretKey;
 use stoker_api::word::{Interval, RepoUrl, SafeUrl, Transport};
@@ -44,12 +45,22 @@ pub(super) fn build(
         ca_file,
         proxy,
         plain_http: if is_insecure { PlainHttp::Allowed } else { PlainHttp::Refused },
-        helper: std::env::current_exe().unwrap_or_default(),
+        helper: own_program()?,
         limits: Limits::within(timeout),
     };
     access.auth = identity::decide(Facts { git, arguments, access: &access }, secrets)?;
     auth::check_fit(&access).map_err(|error| usage_of(&error, arguments))?;
     Ok(access)
+}
+
+/// Git calls this very program for credentials.
+fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| {
+        let failure = Failure::world(Reason::FetchFailed, &error);
+        let message =
+            format!("failed to find our own program, which git calls: {}", failure.message);
+        Failure { message, ..failure }.hint("this needs /proc: mount -t proc proc /proc")
+    })
 }
 
 /// The gateway's key: only where a gateway is to be told at all.

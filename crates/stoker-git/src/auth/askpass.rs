@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::{Access, Granted, origin, read_line};
+use super::{Access, Granted, absolute, origin, read_line};
 use crate::memfile::MemFile;
 
 /// The file with the password.
@@ -37,7 +37,7 @@ pub fn answer(environment: &dyn Fn(&str) -> Option<OsString>, prompt: &str) -> O
 
 pub(super) fn grant(access: &Access, file: &Path, username: &str, held: Vec<MemFile>) -> Granted {
     let environment = vec![
-        ("GIT_ASKPASS", access.helper.clone().into_os_string()),
+        ("GIT_ASKPASS", absolute(&access.helper).into_os_string()),
         (FILE, file.into()),
         (USERNAME, username.into()),
         (HOST, origin(access).into()),

@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::process::{getgid, getuid};
 use stoker_api::word::Secret;
 
-use super::{Access, Error, Granted, hold, passwd, read};
+use super::{Access, Error, Granted, absolute, hold, passwd, read};
 
 pub(crate) const KEY: &str = "STOKER_SSH_KEY";
 pub(crate) const KNOWN_HOSTS: &str = "STOKER_SSH_KNOWN_HOSTS";
@@ -65,7 +65,7 @@ pub(super) fn grant(access: &Access, key: &Path, known_hosts: &Path) -> Result<G
     let hosts = hold(whole_lines(&hosts).reveal())?;
     let seconds = access.limits.timeout.as_secs().max(1).to_string();
     let mut environment = vec![
-        ("GIT_SSH", access.helper.clone().into_os_string()),
+        ("GIT_SSH", absolute(&access.helper).into_os_string()),
         ("GIT_SSH_VARIANT", "ssh".into()),
         (KEY, key.path().into()),
         (KNOWN_HOSTS, hosts.path().into()),

@@ -79,3 +79,24 @@ fn one_trailing_newline_is_dropped_and_nothing_else() {
     fs::write(&file, "a\n\n").unwrap();
     assert!(matches!(read_line("token", &file), Err(Error::Malformed { .. })));
 }
+
+// Git runs in another directory than we do.
+#[test]
+fn git_finds_a_helper_that_was_named_from_here() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &str| {
+        let path = directory.path().join(name);
+        fs::write(&path, content).unwrap();
+        path
+    };
+    let token = Auth::Token { file: file("token", "t"), username: "x".into() };
+    let key = file("key", "-----BEGIN OPENSSH PRIVATE KEY-----\n");
+    let key = Auth::SshKey { key, known_hosts: file("hosts", "h ssh-ed25519 AAAA") };
+    for (url, auth, name) in [("https://h/r", token, "GIT_ASKPASS"), ("git@h:r", key, "GIT_SSH")] {
+        let access = Access { helper: "bin/stoker".into(), ..access(url, auth) };
+        let granted = grant(&access, &Cancel::default()).unwrap();
+        let helper = granted.environment.iter().find(|(known, _)| *known == name).unwrap();
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(Path::new(&helper.1), here.join("bin/stoker"), "{name}");
+    }
+}
