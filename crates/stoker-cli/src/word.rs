@@ -55,7 +55,7 @@ registry! {
         GatewayRefused = "GatewayRefused",
         /// The gateway has scanned, and has not loaded a project.
         ProjectsNotLoaded = "ProjectsNotLoaded",
-        /// There is no git on this machine.
+        /// There is no git on this machine, or a part of it is missing.
         GitMissing = "GitMissing",
         /// The demo could not be set up.
         DemoFailed = "DemoFailed",

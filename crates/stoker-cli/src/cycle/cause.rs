@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use jiff::Timestamp;
 use stoker_api::chain::Chain;
+use stoker_git::diagnosis::Fault;
 use stoker_sync::{DiskError, OpenError, apply, compose, lock, plan, recover, source, write};
 
 use crate::failure::{Blame, Failure};
@@ -195,6 +196,7 @@ pub(crate) fn git(error: &stoker_git::Error) -> Failure {
     let reason = match error {
         // In a cluster the message alone tells it from others of its kind.
         stoker_git::Error::NotACommit { .. } => Word::from(Reason::NotACommit),
+        error if is_without_git(error) => Reason::GitMissing.into(),
         error => error.reason().into(),
     };
     let failure = Failure::world(reason, error);
@@ -208,6 +210,11 @@ pub(crate) fn git(error: &stoker_git::Error) -> Failure {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
+}
+
+/// Whether git, or a part of it that lies in the same package, is not there.
+fn is_without_git(error: &stoker_git::Error) -> bool {
+    matches!(error.fault(), Some(Fault::NotInstalled { program }) if program.starts_with("git"))
 }
 
 fn compose(error: &compose::Error, whole: &plan::Error, target: &Target) -> Failure {
