@@ -57,7 +57,17 @@ fn a_save_is_seen_and_arrives() {
         written.apply(&mut OpenGate).unwrap();
         assert_eq!(scratch.read("data/projects/a"), content);
     }
-    assert!(source.list(&[source.known.values().next().unwrap().1]).is_err());
+    assert!(source.list(&[*source.blobs.keys().next().unwrap()]).is_err());
+}
+
+#[test]
+fn a_second_save_within_a_tick_is_seen() {
+    let scratch = Scratch::new();
+    scratch.write("work/a", "1");
+    let mut source = WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
+    let before = source.scan().unwrap();
+    scratch.edit_unseen("work/a", "2");
+    assert_ne!(source.scan().unwrap(), before);
 }
 
 #[test]

@@ -84,9 +84,9 @@ fn kubelet_configuration(directory: &Path, plane: &ControlPlane) -> serde_json::
         "podLogsDir": directory.join("podlogs"),
         "tlsCertFile": plane.pki.path("kubelet.crt"),
         "tlsPrivateKeyFile": plane.pki.path("kubelet.key"),
-        // Developers' disks are fuller than a cloud's.
+        // Developers' disks are fuller than a cloud's, and a share of a large one is much.
         "evictionHard":
-            {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+            {"memory.available": "100Mi", "nodefs.available": "20Mi", "imagefs.available": "20Mi"},
     })
 }
 
