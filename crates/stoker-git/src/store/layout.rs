@@ -38,8 +38,10 @@ const MAX_PACKS: usize = 60;
 /// So is one whose packs have more bytes than this …
 const ROOMY: u64 = 64 * 1024 * 1024;
 /// … and so many times those of its largest pack. A commit comes in one pack, or nearly, when the
-/// store is new, so the others are mostly what newer commits have replaced.
-const MAX_SHARE: u64 = 4;
+/// store is new, so the others are mostly what newer commits have replaced. But gateways that share
+/// a store may each want another part of one, and a store that is too small for all of them would
+/// be filled again and again.
+const MAX_SHARE: u64 = 16;
 
 /// What was found in a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,11 +23,11 @@ fn a_store_is_crowded_by_many_packs_or_by_bytes_that_its_largest_pack_does_not_e
         (vec![1; 61], true),
         // One large commit, and what changed since.
         ([vec![900 * MIB], vec![40 * MIB; 50]].concat(), false),
-        (vec![40 * MIB; 4], false),
+        (vec![40 * MIB; 16], false),
         // Nothing of the first is left after a while.
-        (vec![40 * MIB; 5], true),
-        (vec![10 * MIB; 6], false),
-        (vec![10 * MIB; 7], true),
+        (vec![40 * MIB; 17], true),
+        (vec![3 * MIB; 21], false),
+        (vec![3 * MIB; 22], true),
     ] {
         let (root, url) = store_of(&sizes);
         let found = if is_crowded { Found::Crowded } else { Found::Kept };
