@@ -135,7 +135,9 @@ impl Memory {
         if is_full && (is_same_commit || is_first) {
             self.drift_checked = Some(now);
         }
-        self.is_look_owed = is_full && !is_same_commit && !is_first;
+        // A dry run leaves the commit as it was, for ever.
+        let is_applied = outcome.status == Status::Synced && !is_same_commit;
+        self.is_look_owed = is_applied && look == Look::Stat && !is_first;
         let error = outcome.error.as_ref().map(|failure| failure.message.clone());
         let said = Some((outcome.status, error));
         let is_news = outcome.status == Status::Synced || self.told != said;

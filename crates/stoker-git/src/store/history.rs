@@ -31,7 +31,7 @@ pub(crate) fn find(store: &Store, query: &HistoryQuery) -> Result<History, Error
     }
     let history = store.directory.join(layout::HISTORY);
     let mut found = look(store, &history, query);
-    if store.found == Found::Kept && found.as_ref().is_err_and(anew::is_suspect) {
+    if store.found != Found::Nothing && found.as_ref().is_err_and(anew::is_suspect) {
         found = anew::replace(&store.directory, layout::HISTORY, |next| look(store, next, query));
     }
     if store.had_packs && found.as_ref().is_err_and(anew::is_full) {

@@ -50,7 +50,7 @@ pub(super) enum Found {
     Nothing,
     /// What earlier runs had left there.
     Kept,
-    /// So much that it was thrown away, though it belonged to this repository.
+    /// The same, and so much that it makes way when another commit comes.
     Crowded,
 }
 
@@ -58,8 +58,7 @@ pub(super) enum Found {
 pub(super) fn repair(directory: &Path, url: &RepoUrl) -> Result<Found, Error> {
     let marker = directory.join(URL);
     let fits = fs::read(&marker).is_ok_and(|found| found == url.as_str().as_bytes());
-    let is_crowded = fits && is_crowded(&directory.join(REPOSITORY));
-    if !fits || is_crowded {
+    if !fits {
         wipe(directory)?;
     }
     remove(&directory.join(NEXT))?;
@@ -73,10 +72,10 @@ pub(super) fn repair(directory: &Path, url: &RepoUrl) -> Result<Found, Error> {
     if !marker.exists() {
         write(&marker, url.as_str().as_bytes())?;
     }
-    Ok(match (fits, is_crowded) {
-        (false, _) => Found::Nothing,
-        (true, false) => Found::Kept,
-        (true, true) => Found::Crowded,
+    Ok(match fits {
+        false => Found::Nothing,
+        true if is_crowded(&directory.join(REPOSITORY)) => Found::Crowded,
+        true => Found::Kept,
     })
 }
 

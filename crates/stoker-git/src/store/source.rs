@@ -54,7 +54,7 @@ impl CommitSource {
         expected: &[RelPath],
     ) -> Result<Self, error::Error> {
         let (seen, way) = (Seen::default(), Way::Trees);
-        let is_cleared = store.found != Found::Kept;
+        let is_cleared = store.found == Found::Nothing;
         let in_vain = vain::recall(&store, &commit);
         let (has_all, has_everything, objects) = (false, false, None);
         let mut opened = Self {
@@ -69,10 +69,10 @@ impl CommitSource {
             has_everything,
         };
         if !opened.is_here().unwrap_or(false) {
-            // What a crowded store had was enough but for a few files, so few of them are wanted
-            // now.
-            let is_crowded = opened.store.found == Found::Crowded;
-            if !is_crowded && layout::object_count(&opened.store.repository()) == 0 {
+            if opened.store.found == Found::Crowded {
+                // What it had was enough but for a few files, so few of them are wanted now.
+                opened.empty()?;
+            } else if layout::object_count(&opened.store.repository()) == 0 {
                 opened.way = Way::choose(&opened.store, &opened.commit, expected)?;
             }
             opened.fetch_commit()?;

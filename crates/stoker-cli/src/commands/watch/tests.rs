@@ -44,6 +44,8 @@ fn a_look_that_a_new_commit_took_the_place_of_follows_at_once() {
     assert_ne!(pause(Status::Unchanged, ["b", "b"], LOOK), Duration::ZERO);
     assert_ne!(pause(Status::Synced, ["b", "c"], Look::Touched), Duration::ZERO);
     assert_ne!(pause(Status::Failed, ["b", "c"], LOOK), Duration::ZERO);
+    assert_ne!(pause(Status::DryRun, ["b", "c"], LOOK), Duration::ZERO);
+    assert_ne!(pause(Status::Synced, ["b", "c"], Look::Content), Duration::ZERO);
     let mut first = outcome(Status::Synced, ["", "a"]);
     first.previous_commit = None;
     let mut memory = Memory::default();

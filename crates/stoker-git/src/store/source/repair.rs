@@ -106,13 +106,18 @@ impl CommitSource {
         if !self.store.had_packs || !tried.as_ref().is_err_and(anew::is_full) {
             return tried;
         }
+        self.empty()?;
+        attempt(self)
+    }
+
+    /// Throws away what the store holds.
+    pub(super) fn empty(&mut self) -> Result<(), Error> {
         (self.store.had_packs, self.is_cleared) = (false, true);
         (self.has_all, self.has_everything) = (false, false);
         // Files that are open take their room along.
         self.objects = None;
         layout::empty(&self.store.directory, &self.store.access.url)
-            .map_err(|source| self.store.failed(source))?;
-        attempt(self)
+            .map_err(|source| self.store.failed(source))
     }
 
     /// Fetches the commit's trees into an empty repository.
