@@ -9,7 +9,7 @@ use std::time::Duration;
 use stoker_api::condition::Reason;
 use stoker_api::gatewaysync::{Gateway, Git};
 use stoker_api::names::SecretKey;
-use stoker_api::word::{Interval, RepoUrl, SafeUrl, Transport};
+use stoker_api::word::{Interval, Transport};
 use stoker_git::{Access, Auth, Limits, PlainHttp, auth};
 
 use super::document::Documents;
@@ -35,19 +35,19 @@ pub(super) fn build(
     let url = repo_url(url)?;
     let proxy = arguments.proxy.as_deref().or(git.and_then(|git| git.proxy.as_deref()));
     let proxy = proxy.map(|proxy| http_url("--proxy", proxy)).transpose()?;
-    let ca_file = authorities((git, &url), arguments, secrets)?;
     let timeout = arguments.timeout.unwrap_or_else(|| timeout(git));
     let is_insecure = arguments.allow_insecure_http
         || git.is_some_and(|git| git.allow_insecure_http == Some(true));
     let mut access = Access {
         url,
         auth: Auth::None,
-        ca_file,
+        ca_file: None,
         proxy,
         plain_http: if is_insecure { PlainHttp::Allowed } else { PlainHttp::Refused },
         helper: own_program()?,
         limits: Limits::within(timeout),
     };
+    access.ca_file = authorities((git, &access), arguments, secrets)?;
     access.auth = identity::decide(Facts { git, arguments, access: &access }, secrets)?;
     auth::check_fit(&access).map_err(|error| usage_of(&error, arguments))?;
     Ok(access)
@@ -84,21 +84,28 @@ pub(super) fn api_key(
 }
 
 fn authorities(
-    (git, url): (Option<&Git>, &RepoUrl),
+    (git, access): (Option<&Git>, &Access),
     arguments: &RepositoryArguments,
     secrets: &mut Secrets,
 ) -> Result<Option<PathBuf>, Failure> {
     let mut given = arguments.authorities();
     let mut reference = git.and_then(|git| git.ca_secret_ref.as_ref());
-    if !matches!(url.transport(), Transport::Https | Transport::Http) {
+    if !matches!(access.url.transport(), Transport::Https | Transport::Http) {
         // As for credentials: another URL is the user's doing, and the environment may be about
         // another one.
         let of_file = reference.take_if(|_| arguments.repo.is_some());
         let ambient = given.take_if(|given| given.by == By::Environment);
         let names = [of_file.map(|_| need::AUTHORITIES.field), ambient.map(|given| given.name)];
         for name in names.into_iter().flatten() {
-            secrets.leave_aside(identity::misfit(name, &SafeUrl::from(url)));
+            secrets.leave_aside(identity::misfit(name, &access.remote()));
         }
+    }
+    if let Some(flag) = given.filter(|given| given.by == By::Flag)
+        && identity::is_elsewhere(git, access)
+        && reference.take().is_some()
+    {
+        let field = need::AUTHORITIES.field;
+        secrets.leave_aside(format!("{field} is not used: {} takes its place", flag.name));
     }
     match reference.map(|reference| reference.resolve(SecretKey::Ca)) {
         Some(reference) => secrets.serve(&reference, given, need::AUTHORITIES).map(Some),

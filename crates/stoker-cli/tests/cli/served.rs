@@ -80,6 +80,20 @@ fn a_secret_of_the_file_comes_before_flags_and_before_the_environment() {
     tells(&unserved, &["spec.git.auth.token.secretRef", "--token-file"]);
 }
 
+// A token that is given together with another server is for that server; the file's is not.
+#[test]
+fn a_flag_beside_another_server_comes_before_a_secret_of_the_file() {
+    let (world, repo) = (World::new(), plant());
+    let (_server, url) = guarded(&repo, "mine");
+    let yaml = gateway_sync("https://corp.invalid/plant.git", PROJECTS)
+        + &TOKEN.replace(", username: bob", "")
+        + &secret("git-token", "token", "corporate");
+    let mine = text(world.file("mine", "mine"));
+    let told = run(&world, &yaml, &["--repo", &url, "--token-file", &mine], &[]).exits(0);
+    tells(&told, &["warning: spec.git.auth.token is not used: --token-file takes its place"]);
+    assert_eq!(world.live(), plant_files());
+}
+
 #[test]
 fn key_and_host_keys_are_served_each_by_itself() {
     let (world, repo, server) = (World::new(), plant(), SshServer::start().unwrap());

@@ -69,8 +69,10 @@ pub(super) fn decide(facts: Facts<'_>, secrets: &mut Secrets) -> Result<Auth, Fa
     let method = git.and_then(|git| git.auth.as_ref()).and_then(GitAuth::method);
     let of_file = method.as_ref().map(Way::of);
     if let Some((way, flag)) = by_flag(arguments, of_file)? {
-        // The key of an App that flags name is no other App's.
-        let is_other = arguments.github_app_id.is_some() || of_file != Some(way);
+        // The key of an App that flags name is no other App's, and what is given together with
+        // another server is for that one.
+        let is_named = arguments.github_app_id.is_some();
+        let is_other = is_named || of_file != Some(way) || is_elsewhere(git, access);
         if let (Some(method), false) = (&method, is_other) {
             return of_method(method, facts, secrets);
         }
@@ -88,6 +90,18 @@ pub(super) fn decide(facts: Facts<'_>, secrets: &mut Secrets) -> Result<Auth, Fa
         secrets.leave_aside(misfit(way.field(), &access.remote()));
     }
     by_environment(facts, secrets)
+}
+
+/// Whether the repository is on another server than the file's.
+pub(super) fn is_elsewhere(git: Option<&Git>, access: &Access) -> bool {
+    git.is_some_and(|git| server(&git.repo) != server(access.url.as_str()))
+}
+
+/// A URL without its path.
+fn server(url: &str) -> &str {
+    let (scheme, end) = url.find("://").map_or((0, ':'), |at| (at + 3, '/'));
+    let address = &url[scheme..];
+    &url[..scheme + address.find(end).unwrap_or(address.len())]
 }
 
 /// The flags that say who we are, for this run.
@@ -232,4 +246,23 @@ fn app_auth(
 fn no_known_hosts() -> Failure {
     Failure::usage("an SSH key without known hosts: the server could be anyone")
         .hint("ssh-keyscan HOST > known_hosts, check it, and add --known-hosts-file known_hosts")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_a_scheme_a_host_and_a_port() {
+        for (url, place) in [
+            ("https://git.example/plant.git", "https://git.example"),
+            ("https://git.example:8443/a/b", "https://git.example:8443"),
+            ("http://[::1]:3000/plant", "http://[::1]:3000"),
+            ("ssh://git@git.example:22/a", "ssh://git@git.example:22"),
+            ("git@git.example:a/b", "git@git.example"),
+            ("file:///srv/plant", "file://"),
+        ] {
+            assert_eq!(server(url), place);
+        }
+    }
 }
