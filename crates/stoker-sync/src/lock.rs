@@ -18,6 +18,8 @@ use crate::disk::{Dir, DiskError, Modes};
 
 const NAME: &[u8] = b"lock";
 const MODE: u32 = 0o600;
+/// A file that is made to see what mode it gets.
+const PROBE: &[u8] = b"mode";
 /// A holder says no more than this.
 const MOST_WORDS: u64 = 1024;
 /// How often a waiting run tries again.
@@ -98,7 +100,10 @@ impl Lock {
         match state.look_at_file(NAME, &self.file)?.modes_shown() {
             Modes::Kept => Ok(Modes::Kept),
             Modes::Fixed => {
-                state.correct_file_mode(NAME, &self.file, MODE).map(|look| look.modes_shown())
+                let look = state.correct_file_mode(NAME, &self.file, MODE)?;
+                let user = rustix::process::geteuid().as_raw();
+                // The mode of a file that somebody else has made is not ours to change anywhere.
+                if look.may_be_chmoded_by(user) { Ok(look.modes_shown()) } else { probe(state) }
             }
         }
     }
@@ -116,6 +121,15 @@ impl Lock {
         }
         state.overwrite(NAME, &mut self.file, b"")
     }
+}
+
+/// Asks a file that is ours for certain.
+fn probe(state: &Dir) -> Result<Modes, DiskError> {
+    state.remove_tree(PROBE)?;
+    let file = state.create(PROBE, MODE)?;
+    let look = state.correct_file_mode(PROBE, &file, MODE)?;
+    state.unlink(PROBE)?;
+    Ok(look.modes_shown())
 }
 
 /// Returns whose word the permission bits on the volume seem to be, to somebody who changes nothing.

@@ -85,3 +85,19 @@ fn a_file_of_another_user_is_replaced_where_its_mode_should_change() {
         looks(0o755);
     }
 }
+
+// Not to be taken for a volume without permissions.
+#[test]
+fn a_lock_file_that_another_user_opened_to_all_hides_no_drift() {
+    let Some(stranger) = Stranger::or_skip() else { return };
+    stranger.sync(&[]).exits(0);
+    let (live, lock) = (stranger.world.data().join("projects/oven/project.json"), ".stoker/lock");
+    let lock = stranger.world.data().join(lock);
+    chown(&lock, Some(2003), Some(2003)).unwrap();
+    for path in [&lock, &live] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
+    }
+    stranger.sync(&[]).exits(0);
+    assert_eq!(fs::metadata(&live).unwrap().mode() & 0o7777, 0o644);
+    stranger.sync(&[]).exits(0);
+}

@@ -209,9 +209,11 @@ impl Dir {
         Ok(target.into_bytes())
     }
 
-    /// Returns how many bytes are free for us on this directory's volume.
+    /// Returns how many bytes are free for us on this directory's volume. One that does not count
+    /// its blocks has no end.
     pub(crate) fn free_bytes(&self) -> Result<u64> {
         let volume = self.at(b"", "ask for the free space of", fs::fstatvfs(&self.fd))?;
-        Ok(volume.f_bavail.saturating_mul(volume.f_frsize))
+        let is_counted = volume.f_blocks > 0;
+        Ok(if is_counted { volume.f_bavail.saturating_mul(volume.f_frsize) } else { u64::MAX })
     }
 }

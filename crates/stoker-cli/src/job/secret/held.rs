@@ -72,11 +72,23 @@ fn entries<'a>(
     }
 }
 
+/// As in a cluster, lines may be wrapped.
 fn decoded(text: &str) -> Option<Vec<u8>> {
-    BASE64_STANDARD.decode(text.trim()).ok()
+    BASE64_STANDARD.decode(text.trim().replace(['\r', '\n'], "")).ok()
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it stands beside one that may fail")]
 fn plain(text: &str) -> Option<Vec<u8>> {
     Some(text.as_bytes().to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_may_be_wrapped_and_nothing_else_may_be_in_it() {
+        assert_eq!(decoded("c2Vj\r\ncmV0\n"), Some(b"secret".to_vec()));
+        assert_eq!(decoded("c2Vj cmV0"), None);
+    }
 }
