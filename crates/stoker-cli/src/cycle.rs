@@ -176,8 +176,10 @@ fn sync(
 /// Nothing is done, so what was live stays live.
 fn pause(setting: Setting<'_>, outcome: &mut Outcome) {
     outcome.warn(Code::Paused, "the profile is paused: nothing was done");
-    outcome.find(&setting.target.data.data);
-    outcome.commit.clone_from(&outcome.previous_commit);
+    let data = &setting.target.data.data;
+    outcome.find(data);
+    // Which may be what a killed run has brought, and this one has finished.
+    outcome.commit = View::open(data).ok().and_then(|view| view.commit().map(str::to_owned));
     outcome.is_paused = true;
 }
 
