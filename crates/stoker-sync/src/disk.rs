@@ -6,6 +6,7 @@
 //!
 //! Long: a registry, one small function per system call; two doors would be two places to check.
 
+mod error;
 pub(crate) mod fault;
 mod open;
 mod stat;
@@ -20,6 +21,8 @@ use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::path::RelPath;
+use error::DATA;
+pub use error::DiskError;
 use fault::Call;
 pub(crate) use stat::{Entry, Look, Modes, Nature};
 
@@ -31,71 +34,6 @@ pub(crate) struct Dir {
     /// What the root is to people.
     top: &'static str,
     modes: Modes,
-}
-
-/// A system call that failed, and on what.
-#[derive(Debug, thiserror::Error)]
-#[error("failed to {action} {}", self.place())]
-pub struct DiskError {
-    action: &'static str,
-    path: RelPath,
-    top: &'static str,
-    source: io::Error,
-}
-
-/// What the root of most directories is.
-const DATA: &str = "the data directory";
-
-impl DiskError {
-    /// A failure to get at the root itself, by the path that the user gave.
-    fn at_top(action: &'static str, path: &Path, source: io::Error) -> Self {
-        let path = RelPath::from_clean(path.as_os_str().as_encoded_bytes());
-        Self { action, path, top: DATA, source }
-    }
-
-    /// The root has no name of its own.
-    fn place(&self) -> String {
-        if self.path.is_root() { self.top.to_owned() } else { format!("{:?}", self.path) }
-    }
-
-    /// Returns the path below the data root.
-    pub fn path(&self) -> &RelPath {
-        &self.path
-    }
-
-    /// Returns what the system said.
-    pub fn kind(&self) -> io::ErrorKind {
-        self.source.kind()
-    }
-
-    /// Names the path that it is about, instead of a temporary one.
-    pub(crate) fn about(self, path: &RelPath) -> Self {
-        Self { path: path.clone(), ..self }
-    }
-
-    /// Returns the error of a path that was not tried because of this one.
-    pub(crate) fn of_other(&self, path: &RelPath) -> Self {
-        let source = match self.source.raw_os_error() {
-            Some(number) => io::Error::from_raw_os_error(number),
-            None => self.source.kind().into(),
-        };
-        Self { action: "go on to", path: path.clone(), top: self.top, source }
-    }
-
-    /// Returns whether the system gave this error number.
-    pub(crate) fn is(&self, errno: Errno) -> bool {
-        self.source.raw_os_error() == Some(errno.raw_os_error())
-    }
-
-    /// Returns whether there is nothing that we could look into: not there, a link, or not for us.
-    pub(crate) fn is_out_of_reach(&self) -> bool {
-        self.is_absence() || self.is(Errno::LOOP) || self.is(Errno::ACCESS)
-    }
-
-    /// Returns whether nothing is there, or what is above it is no directory.
-    pub(crate) fn is_absence(&self) -> bool {
-        self.is(Errno::NOENT) || self.is(Errno::NOTDIR)
-    }
 }
 
 /// Reads a part of an open file.
