@@ -9,6 +9,7 @@ mod cluster;
 mod debian;
 mod e2e;
 mod generate;
+mod promises;
 mod sizes;
 mod step;
 mod test;
