@@ -68,10 +68,7 @@ fn render(sections: &[(&str, Vec<Promise>)], tests: &BTreeMap<String, BTreeSet<S
         let (proven, unproven): (Vec<_>, Vec<_>) =
             rows.iter().partition(|row| tests.contains_key(row.id));
         if !proven.is_empty() {
-            writeln!(page, "
-## {title}
-
-{TABLE}").ok();
+            writeln!(page, "\n## {title}\n\n{TABLE}").ok();
         }
         for row in proven {
             let Promise { id, fault, holds } = row;
