@@ -10,6 +10,7 @@ use stoker_sync::source::ObjectId;
 use super::{Store, layout};
 use crate::command::{Session, in_repository, remote_settings};
 use crate::diagnosis::{Fault, judge};
+use crate::helper;
 use crate::process::{Job, run};
 
 /// Git says little during a fetch; more than this is not meant for us.
@@ -139,10 +140,15 @@ fn fetch(store: &Store, session: &Session, repository: &Path, filter: &str) -> C
 
 fn execute(
     store: &Store,
-    command: Command,
+    mut command: Command,
     input: Vec<u8>,
-    (repository, max_arrived): (&Path, u64),
+    (repository, mut max_arrived): (&Path, u64),
 ) -> Result<(), Fault> {
+    if let Some(budget) = &store.budget {
+        let room = budget.room()?;
+        max_arrived = max_arrived.min(room);
+        command.env(helper::FILE_LIMIT, room.to_string());
+    }
     let before = layout::pack_bytes(repository);
     let arrived = || layout::pack_bytes(repository).saturating_sub(before);
     let job = Job {
@@ -153,11 +159,19 @@ fn execute(
         cancel: &store.cancel,
         arrived: Some((&arrived, max_arrived)),
     };
-    let judged = judge(&store.access, run(job)).map(drop);
+    let judged = judge(&store.access, run(job)).map(drop).map_err(|fault| match &store.budget {
+        Some(budget) if is_over(&fault) => budget.full(),
+        _ => fault,
+    });
     if judged.is_err() {
         // Half a pack is of no use to anyone, and may be what fills the volume. What is left all the
         // same goes when the store is opened next.
         drop(layout::sweep_packs(repository));
     }
     judged
+}
+
+/// Whether a fetch ended at one of the limits that a budget sets.
+fn is_over(fault: &Fault) -> bool {
+    matches!(fault, Fault::TooLarge { .. } | Fault::StoreFull { .. })
 }
