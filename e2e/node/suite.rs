@@ -12,6 +12,8 @@ mod c03;
 mod c04;
 #[path = "05-nothing-survives-a-killed-run/claim.rs"]
 mod c05;
+#[path = "06-a-server-outside-answers-a-pod/claim.rs"]
+mod c06;
 
 use std::ops::Deref;
 use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
