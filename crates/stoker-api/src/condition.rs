@@ -51,7 +51,9 @@ impl ConditionType {
     pub const fn reasons(self) -> &'static [Reason] {
         use Reason as R;
         match self {
-            Self::Ready => &[R::AllSynced, R::GatewaysSyncing, R::SecretNotFound, R::Paused],
+            Self::Ready => {
+                &[R::AllSynced, R::GatewaysSyncing, R::SecretNotFound, R::Paused, R::Progressing]
+            }
             Self::RefResolved => &[
                 R::RefResolved,
                 R::RefResolutionFailed,
@@ -59,6 +61,7 @@ impl ConditionType {
                 R::RemoteUnreachable,
                 R::GithubAppExchangeFailed,
                 R::SecretNotFound,
+                R::Progressing,
             ],
             Self::ProfilesValid => &[R::ProfilesValid, R::ProfilesInvalid],
             Self::AllGatewaysSynced => {
