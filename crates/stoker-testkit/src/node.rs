@@ -78,7 +78,7 @@ impl Node {
     /// When the node should come up here and does not.
     pub fn or_skip() -> Option<&'static Self> {
         static SHARED: OnceLock<Result<Node, String>> = OnceLock::new();
-        match SHARED.get_or_init(Self::start) {
+        match SHARED.get_or_init(Self::required) {
             Ok(node) => Some(node),
             Err(missing) => {
                 let required = std::env::var_os("STOKER_REQUIRE_NODE").is_some();
@@ -97,7 +97,11 @@ impl Node {
             .map(|cluster| Self { cluster })
     }
 
-    fn start() -> Result<Self, String> {
+    /// The node of this test run; otherwise what this machine lacks for one.
+    ///
+    /// # Panics
+    /// When the node should come up here and does not.
+    pub fn required() -> Result<Self, String> {
         need::unmet().map_or(Ok(()), Err)?;
         match Cluster::connect(Kind::Node) {
             Ok(cluster) => Ok(Self { cluster }),
