@@ -7,10 +7,8 @@
 mod phrase;
 mod redirect;
 
-use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
-use rustix::process::Signal;
 use stoker_api::word::{SafeUrl, Transport};
 
 use crate::access::Access;
@@ -102,7 +100,7 @@ pub enum Fault {
     /// The object store would have more bytes than it may.
     #[error("the object store needs more than its limit of {limit} bytes")]
     StoreFull {
-        /// The limit; 0 where git only reported that it was reached.
+        /// The limit.
         limit: u64,
     },
     /// The store is damaged or locked; it is rebuilt when it is used next.
@@ -174,9 +172,6 @@ pub(crate) fn judge(access: &Access, ran: Result<Output, process::Error>) -> Res
     if !has_failed {
         return Ok(output);
     }
-    if output.status.signal() == Some(Signal::XFSZ.as_raw()) {
-        return Err(Fault::StoreFull { limit: 0 });
-    }
     let transport = access.url.transport();
     Err(match (of_text(&output.stderr, transport), &access.auth, &access.proxy) {
         (Fault::Authentication { status }, Auth::None, _) => Fault::CredentialsNeeded { status },
@@ -231,7 +226,6 @@ pub(crate) fn of_text(stderr: &str, transport: Transport) -> Fault {
         Some(Class::ObjectFormat) => Fault::ObjectFormat,
         Some(Class::DubiousOwnership) => dubious(stderr),
         Some(Class::DiskFull) => Fault::DiskFull,
-        Some(Class::FileLimit) => Fault::StoreFull { limit: 0 },
         Some(Class::Store) => Fault::Store,
         Some(Class::NotInstalled(program)) => Fault::NotInstalled { program },
         Some(Class::NoPasswdEntry) => Fault::NoPasswdEntry,

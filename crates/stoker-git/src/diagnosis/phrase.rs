@@ -50,9 +50,6 @@ pub(super) const PHRASES: &[(&str, Class)] = &[
     ("connection timed out", Class::Unreachable("the connection timed out")),
     ("operation timed out", Class::Unreachable("the connection timed out")),
     ("timeout, server", Class::Unreachable("the connection timed out")),
-    // SIGXFSZ: a file grew past the limit that its process has.
-    ("died of signal 25", Class::FileLimit),
-    ("file too large", Class::FileLimit),
     ("no space left on device", Class::DiskFull),
     ("disk quota exceeded", Class::DiskFull),
     ("mismatched algorithms", Class::ObjectFormat),
@@ -108,7 +105,6 @@ pub(super) enum Class {
     ObjectFormat,
     DubiousOwnership,
     DiskFull,
-    FileLimit,
     Store,
     NotInstalled(&'static str),
     NoPasswdEntry,

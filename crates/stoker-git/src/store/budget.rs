@@ -1,9 +1,9 @@
 //! The budget of a store: how many more bytes a fetch may bring.
 //!
 //! A volume with a size limit would make the kubelet evict the gateway, so the limit is ours. It is
-//! checked before each fetch, and git's own files are limited to what is left. Where nothing is left,
-//! idle stores in the same volume make way, the least recently used first; then the caller empties
-//! this one.
+//! checked before each fetch, and git's own files are limited to what is left. Where little is left,
+//! idle stores in the same volume make way, the least recently used first; where nothing is, the
+//! caller empties this one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,9 @@ use super::location::{Location, Parent};
 use super::lock::Lock;
 use crate::cancel::Cancel;
 use crate::diagnosis::Fault;
+
+/// Less than this part of a budget is little.
+const LITTLE: u64 = 4;
 
 /// How many bytes the packs of a store may have, or those of all stores in one volume.
 #[derive(Debug)]
@@ -34,17 +37,18 @@ impl Budget {
         Some(Self { own, volume, limit: location.limit? })
     }
 
-    /// Returns how many bytes are left; without any, other stores make way, then it is an error.
+    /// Returns how many bytes are left. While that is little, other stores make way; where nothing
+    /// is left after that, it is an error.
     pub(super) fn room(&self) -> Result<u64, Fault> {
+        let is_little = |left: u64| left < self.limit / LITTLE;
         let mut left = self.left();
-        let mut idle = if left == 0 { self.others() } else { Vec::new() };
+        let mut idle = if is_little(left) { self.others() } else { Vec::new() };
         idle.sort_by_key(|store| std::cmp::Reverse(last_used(store)));
-        while left == 0 {
-            let Some(store) = idle.pop() else { return Err(self.full()) };
+        while let Some(store) = idle.pop().filter(|_| is_little(left)) {
             make_way(&store);
             left = self.left();
         }
-        Ok(left)
+        if left == 0 { Err(self.full()) } else { Ok(left) }
     }
 
     /// Returns the error for a fetch that needed more than was left.

@@ -7,6 +7,7 @@ use std::process::Command;
 use stoker_api::word::Commit;
 use stoker_sync::source::ObjectId;
 
+use super::budget::Budget;
 use super::{Store, layout};
 use crate::command::{Session, in_repository, remote_settings};
 use crate::diagnosis::{Fault, judge};
@@ -144,8 +145,8 @@ fn execute(
     input: Vec<u8>,
     (repository, mut max_arrived): (&Path, u64),
 ) -> Result<(), Fault> {
-    if let Some(budget) = &store.budget {
-        let room = budget.room()?;
+    let room = store.budget.as_ref().map(Budget::room).transpose()?;
+    if let Some(room) = room {
         max_arrived = max_arrived.min(room);
         command.env(helper::FILE_LIMIT, room.to_string());
     }
@@ -159,8 +160,9 @@ fn execute(
         cancel: &store.cancel,
         arrived: Some((&arrived, max_arrived)),
     };
-    let judged = judge(&store.access, run(job)).map(drop).map_err(|fault| match &store.budget {
-        Some(budget) if is_over(&fault) => budget.full(),
+    let judged = judge(&store.access, run(job)).map(drop);
+    let judged = judged.map_err(|fault| match (&store.budget, room) {
+        (Some(budget), Some(room)) if is_over(&fault, repository, room) => budget.full(),
         _ => fault,
     });
     if judged.is_err() {
@@ -171,7 +173,8 @@ fn execute(
     judged
 }
 
-/// Whether a fetch ended at one of the limits that a budget sets.
-fn is_over(fault: &Fault) -> bool {
-    matches!(fault, Fault::TooLarge { .. } | Fault::StoreFull { .. })
+/// Whether a fetch ended at one of the limits that a budget sets. Git does not say that its helper
+/// was ended for the size of a file, but that file is left behind, as large as it could be.
+fn is_over(fault: &Fault, repository: &Path, room: u64) -> bool {
+    matches!(fault, Fault::TooLarge { .. }) || layout::largest_file(repository) >= room
 }
