@@ -1,0 +1,223 @@
+//! From a profile to what the engine is asked: templates in paths and patches filled in.
+//!
+//! The CLI and the agent share it, so that the same profile means the same files everywhere.
+
+use std::collections::BTreeMap;
+
+use stoker_api::contract::metadata::Profile;
+use stoker_api::gatewaysync::{self, MappingType};
+use stoker_text::glob::{ExcludeError, Excludes, Glob, GlobError};
+use stoker_text::template::{Limits, Template, TemplateError};
+
+use stoker_sync::manipulate::Values;
+use stoker_sync::name::{self, NameFault};
+use stoker_sync::path::{PathError, RelPath};
+use stoker_sync::request::{
+    Deletion, DriftPolicy, Mapping, MappingKind, Patch, Presence, Prune, Request, Templating,
+};
+
+/// Why a profile can't be asked of the engine.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A template in a path or a patch could not be filled in.
+    #[error("mappings[{mapping}]: the template in {field} is wrong")]
+    Template {
+        /// The position of the mapping.
+        mapping: usize,
+        /// Where in it.
+        field: &'static str,
+        /// What is wrong.
+        source: TemplateError,
+    },
+    /// A path is not one, perhaps only after its template was filled in.
+    #[error("mappings[{mapping}]: the {field} {text:?} can't be used")]
+    Path {
+        /// The position of the mapping.
+        mapping: usize,
+        /// Which path.
+        field: &'static str,
+        /// What it came to.
+        text: String,
+        /// What is wrong.
+        source: PathError,
+    },
+    /// A path has a name in it that can't be, perhaps only after its template was filled in.
+    #[error("mappings[{mapping}]: the {field} {path:?} {fault}")]
+    Name {
+        /// The position of the mapping.
+        mapping: usize,
+        /// Which path.
+        field: &'static str,
+        /// What it came to.
+        path: RelPath,
+        /// What is wrong.
+        fault: NameFault,
+    },
+    /// Nothing is left of a path after its template was filled in. It is refused, because nothing
+    /// would mean everything: the whole repository, or the whole data directory.
+    #[error("mappings[{mapping}]: the {field} is empty after its template was filled in")]
+    Empty {
+        /// The position of the mapping.
+        mapping: usize,
+        /// Which path.
+        field: &'static str,
+    },
+    /// A patch's file pattern is not a glob.
+    #[error("mappings[{mapping}]: the pattern of a patch is wrong")]
+    Glob {
+        /// The position of the mapping.
+        mapping: usize,
+        /// What is wrong.
+        source: GlobError,
+    },
+    /// An exclude pattern is not a glob.
+    #[error("failed to read the exclude patterns")]
+    Excludes {
+        /// Which, and what is wrong.
+        source: ExcludeError,
+    },
+}
+
+/// Fills in the templates of one mapping.
+struct Filler<'a> {
+    mapping: usize,
+    values: &'a Values,
+}
+
+/// Returns the request that a profile makes of the engine.
+pub(crate) fn request(profile: &Profile, values: Values, commit: &str) -> Result<Request, Error> {
+    let numbered = profile.mappings.iter().enumerate();
+    let mappings = numbered
+        .map(|(mapping, wanted)| Filler { mapping, values: &values }.fill(wanted))
+        .collect::<Result<Vec<_>, _>>()?;
+    let excludes = Excludes::parse(profile.exclude_patterns.iter().map(String::as_str))
+        .map_err(|source| Error::Excludes { source })?;
+    let mut request = Request::new(commit, mappings);
+    request.excludes = excludes;
+    request.values = values;
+    request.deletion = profile.max_delete_percent.map_or(request.deletion, Deletion::Percent);
+    request.drift = match profile.drift_policy {
+        gatewaysync::DriftPolicy::Repair => DriftPolicy::Repair,
+        gatewaysync::DriftPolicy::Report => DriftPolicy::Report,
+    };
+    Ok(request)
+}
+
+impl Error {
+    /// Returns the position of the mapping that is wrong, if it is one.
+    pub fn mapping(&self) -> Option<usize> {
+        match self {
+            Self::Template { mapping, .. }
+            | Self::Path { mapping, .. }
+            | Self::Name { mapping, .. }
+            | Self::Empty { mapping, .. }
+            | Self::Glob { mapping, .. } => Some(*mapping),
+            Self::Excludes { .. } => None,
+        }
+    }
+}
+
+impl Filler<'_> {
+    fn fill(&self, wanted: &gatewaysync::Mapping) -> Result<Mapping, Error> {
+        let source = self.text("source", &wanted.source)?;
+        let destination = self.text("destination", &wanted.destination)?;
+        let kind = match wanted.mapping_type {
+            Some(MappingType::Dir) => MappingKind::Dir,
+            Some(MappingType::File) | None if destination.ends_with('/') => MappingKind::IntoDir,
+            Some(MappingType::File) => MappingKind::File,
+            None => MappingKind::Inferred,
+        };
+        let patches =
+            wanted.patches.iter().map(|patch| self.patch(patch)).collect::<Result<_, _>>();
+        let is_on = |flag: Option<bool>, default| flag.unwrap_or(default);
+        let destination = self.path("destination", destination)?;
+        if name::is_reserved(&destination) {
+            return Err(self.refuse("destination", destination, NameFault::Reserved));
+        }
+        Ok(Mapping {
+            source: self.path("source", source)?,
+            destination,
+            kind,
+            presence: if is_on(wanted.required, false) {
+                Presence::Required
+            } else {
+                Presence::Optional
+            },
+            prune: if is_on(wanted.prune, true) { Prune::Foreign } else { Prune::OwnOnly },
+            template: if is_on(wanted.template, false) { Templating::On } else { Templating::Off },
+            patches: patches?,
+        })
+    }
+
+    fn patch(&self, patch: &gatewaysync::Patch) -> Result<Patch, Error> {
+        let file = patch.file.as_ref().map(|file| {
+            let file = self.text("patches.file", file)?;
+            Glob::parse(&file).map_err(|source| Error::Glob { mapping: self.mapping, source })
+        });
+        let mut set = BTreeMap::new();
+        for (member, value) in &patch.set {
+            let member = self.text("patches.set", member)?;
+            set.insert(member, self.text("patches.set", value)?);
+        }
+        Ok(Patch { file: file.transpose()?, set })
+    }
+
+    fn text(&self, field: &'static str, text: &str) -> Result<String, Error> {
+        let mapping = self.mapping;
+        Template::parse(text)
+            .and_then(|template| template.render(self.values, Limits::default()))
+            .map_err(|source| Error::Template { mapping, field, source })
+    }
+
+    fn path(&self, field: &'static str, text: String) -> Result<RelPath, Error> {
+        let mapping = self.mapping;
+        if text.is_empty() {
+            return Err(Error::Empty { mapping, field });
+        }
+        let path =
+            RelPath::parse(&text).map_err(|source| Error::Path { mapping, field, text, source })?;
+        let fault = path.components().find_map(|name| name::check_component(name).err());
+        match fault {
+            Some(fault) => Err(self.refuse(field, path, fault)),
+            None => Ok(path),
+        }
+    }
+
+    fn refuse(&self, field: &'static str, path: RelPath, fault: NameFault) -> Error {
+        Error::Name { mapping: self.mapping, field, path, fault }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn destination(text: &str, to: &str) -> Result<RelPath, String> {
+        let mapping = gatewaysync::Mapping {
+            source: "p".into(),
+            destination: text.into(),
+            ..gatewaysync::Mapping::default()
+        };
+        let vars = BTreeMap::from([("to".to_owned(), to.to_owned())]);
+        let values = Values { vars, ..Values::default() };
+        let filled = Filler { mapping: 0, values: &values }.fill(&mapping);
+        filled.map(|mapping| mapping.destination).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_destination_is_judged_after_its_template_was_filled_in() {
+        assert_eq!(destination("a/{{.Vars.to}}/", "b"), Ok(RelPath::parse("a/b").unwrap()));
+        let reserved = |path: &str| {
+            Err(format!("mappings[0]: the destination {path:?} is reserved by Stoker"))
+        };
+        assert_eq!(destination("{{.Vars.to}}", ".stoker"), reserved(".stoker"));
+        assert_eq!(destination("{{.Vars.to}}/a", ".sync-staging/"), reserved(".sync-staging/a"));
+        assert_eq!(destination("a/{{.Vars.to}}x", ".stoker-"), reserved("a/.stoker-x"));
+        let long = destination("a/{{.Vars.to}}/b", &"n".repeat(256)).unwrap_err();
+        assert!(long.ends_with("is longer than 255 bytes"), "{long}");
+        assert!(destination("a/{{.Vars.to}}/b", &"n".repeat(255)).is_ok());
+        for to in ["", "..", "/etc", "a\0"] {
+            assert!(destination("{{.Vars.to}}", to).is_err(), "{to:?}");
+        }
+    }
+}
