@@ -10,10 +10,10 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use serde::Serialize;
-use stoker_sync::path::Quoted;
+use stoker_run::Quoted;
 
-use crate::cycle::Outcome;
 use crate::failure::{Blame, Failure};
+use crate::outcome::Outcome;
 pub(crate) use escape::word;
 use stream::{Stdout, tell};
 pub(crate) use wish::format_in;
@@ -110,10 +110,9 @@ impl Console {
             }
             return;
         }
-        let mut outcome = Outcome::begin(failure.git_ref.as_deref());
+        let mut outcome = Outcome::failed(failure.git_ref.clone().as_deref(), failure);
         // Those who read a plan find its list, whatever went wrong.
         outcome.changes = (self.command == "plan").then(Vec::new);
-        outcome.conclude(Err(failure));
         self.value(&outcome);
     }
 

@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use stoker_api::word::SafeUrl;
+use stoker_run::Phase;
+
 use crate::output::Console;
 
 /// Shows the phases of a run.
@@ -31,8 +34,12 @@ impl Progress {
         if console.is_for_people() && is_watched { Self::Spinner(spinner()) } else { Self::Silent }
     }
 
-    /// Names the phase that begins.
-    pub(crate) fn phase(&self, words: String) {
+    /// Says that a ref is being resolved.
+    pub(crate) fn resolving(&self, remote: &SafeUrl, git_ref: &str) {
+        self.show(format!("asking {remote} for {git_ref}"));
+    }
+
+    fn show(&self, words: String) {
         match self {
             Self::Spinner(bar) => bar.set_message(words),
             Self::Lines { console, told } => {
@@ -51,6 +58,21 @@ impl Progress {
         if let Self::Spinner(bar) = self {
             bar.finish_and_clear();
         }
+    }
+}
+
+impl stoker_run::Progress for Progress {
+    fn phase(&self, phase: Phase<'_>) {
+        self.show(match phase {
+            Phase::Opening => "opening the data directory".to_owned(),
+            Phase::Comparing => "comparing".to_owned(),
+            Phase::Fetching { commit, remote } => format!("fetching {commit} from {remote}"),
+            Phase::AskingGateway => "asking the gateway".to_owned(),
+            Phase::Writing { changes: 1 } => "writing 1 file".to_owned(),
+            Phase::Writing { changes } => format!("writing {changes} files"),
+            Phase::Applying => "applying".to_owned(),
+            Phase::Scanning => "waiting for the gateway's scan".to_owned(),
+        });
     }
 }
 

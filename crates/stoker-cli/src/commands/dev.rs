@@ -5,14 +5,16 @@ mod follow;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
+
+use stoker_run::{Content, Failed, RunReport};
 
 use super::sync;
 use crate::arguments::{GatewayArguments, TargetArguments};
 use crate::cli::Context;
-use crate::cycle::{self, Outcome, Setting, Status, Subject};
+use crate::explain::{self, Mode};
 use crate::failure::Failure;
 use crate::job::Target;
+use crate::outcome::{Outcome, Status};
 use crate::output::shown;
 use crate::progress::Progress;
 use crate::trigger::Woken;
@@ -70,28 +72,36 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
 }
 
 fn once(target: &Target, follow: &mut Follow, context: &Context) -> Outcome {
-    let started = Instant::now();
-    let mut outcome = Outcome::begin(None);
-    outcome.all = context.console.has_paths().then(Vec::new);
     let progress = Progress::on(&context.console);
-    let setting = Setting { target, cancel: &context.interruption.cancel, progress: &progress };
-    let result = take(follow, (setting, context), &mut outcome);
+    let (report, failure) = attempt(target, follow, context, &progress);
     progress.clear();
-    cycle::conclude(result, (target, &context.interruption), &mut outcome);
+    let failure = failure.map(|failure| context.interruption.judge(failure));
+    let mut outcome = Outcome::of(&report, failure);
     outcome.speak_of_a_directory();
-    outcome.durations.total = started.elapsed();
+    if context.console.has_paths() {
+        outcome.list_all(&report);
+    }
     outcome
 }
 
-fn take(
+fn attempt(
+    target: &Target,
     follow: &mut Follow,
-    (setting, context): (Setting<'_>, &Context),
-    outcome: &mut Outcome,
-) -> Result<(), Failure> {
-    (cycle::SYNC.first)(setting, outcome)?;
-    let source = follow.source(context)?;
-    let root = source.scan().map_err(|error| follow::failed(&error))?;
-    outcome.commit = Some(root.to_string());
-    let mut subject = Subject { commit: root.to_string(), source, foresight: None };
-    (cycle::SYNC.then)(&mut subject, setting, outcome)
+    context: &Context,
+    progress: &Progress,
+) -> (RunReport, Option<Failure>) {
+    let (run, cancel) = (&target.run, &context.interruption.cancel);
+    let failed =
+        |failed: Failed| (*failed.report, Some(explain::run(&failed.error, target, Mode::Sync)));
+    let recovered = match stoker_run::recover(run, cancel, progress) {
+        Ok(recovered) => recovered,
+        Err(error) => return failed(error),
+    };
+    let (label, directory) = match follow.scan(context) {
+        Ok(scanned) => scanned,
+        Err(failure) => return (recovered.into_report(run), Some(failure)),
+    };
+    let content = Content::WorkDir { label, directory };
+    let ended = stoker_run::sync(run, content, recovered, cancel, progress);
+    ended.map_or_else(failed, |report| (report, None))
 }

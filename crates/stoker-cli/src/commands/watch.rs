@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 
 use stoker_api::gatewaysync::Polling;
 use stoker_api::word::Interval;
-use stoker_sync::request::Look;
+use stoker_run::Look;
 
 use super::sync;
 use crate::arguments::interval;
 use crate::cli::Context;
-use crate::cycle::{self, Outcome, Status};
+use crate::explain::Mode;
 use crate::failure::Failure;
 use crate::job::Job;
+use crate::outcome::{Outcome, Status};
 use crate::trigger::{Trigger, Woken};
 
 /// How often all managed files are looked at, though the commit is the same.
@@ -65,7 +66,7 @@ fn address(text: &str) -> Result<SocketAddr, AddrParseError> {
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let mut job = arguments.sync.job()?;
     let interval = arguments.pace(&job)?;
-    let wanted = job.target.look;
+    let wanted = job.target.run.look;
     let trigger = Trigger::new();
     if let Some(address) = arguments.listen {
         let name = job.origin.wanted.name();
@@ -77,13 +78,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
     context.console.invite(&format!("watching {name} of {url}, Ctrl-C ends"));
     let mut memory = Memory::default();
     loop {
-        job.target.look = memory.look(wanted, Instant::now());
-        let outcome = sync::once(&job, cycle::SYNC, context);
+        job.target.run.look = memory.look(wanted, Instant::now());
+        let outcome = sync::once(&job, Mode::Sync, context);
         // What was finished is told, though a signal came; that the signal broke off a run is no
         // news.
         let is_broken_off =
             outcome.status == Status::Failed && context.interruption.cancel.is_cancelled();
-        if memory.take(&outcome, job.target.look, Instant::now()) && !is_broken_off {
+        if memory.take(&outcome, job.target.run.look, Instant::now()) && !is_broken_off {
             context.console.outcome(&outcome);
         }
         match trigger.wait(memory.pause(interval, fastrand::f64()), &context.interruption.cancel) {

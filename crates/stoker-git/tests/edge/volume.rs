@@ -45,7 +45,7 @@ fn fetch_all(location: &Location, repo: &Repo, commit: &Oid) -> Result<usize, Er
     let (_, ids) = crate::world::walk(&mut source);
     match source.fetch(&ids) {
         Ok(sizes) => Ok(sizes.len()),
-        Err(source::Error::Failed { source }) => Err(*source.downcast::<Error>().unwrap()),
+        Err(source::Error::Failed) => Err(source.take_error().unwrap()),
         Err(error) => panic!("{error:?}"),
     }
 }

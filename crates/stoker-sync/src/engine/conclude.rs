@@ -5,15 +5,15 @@ use std::collections::HashSet;
 use super::planning::Planning;
 use crate::compose::Composed;
 use crate::compose::mount::{Content, Mount};
+use crate::halves::Halves;
 use crate::manifest::header::{Header, MappingRecord};
 use crate::manipulate::{Manipulation, Workshop};
 use crate::path;
 use crate::plan::decide::Decided;
 use crate::plan::draft::DirDraft;
 use crate::plan::{Action, Change, Plan};
-use crate::report::Halves;
 use crate::request::{Patch, Scan};
-use crate::warning::{Code, Warning};
+use crate::warning::{Code, Warning, is_standing};
 
 /// How many standing warnings the manifest keeps.
 const MOST_WARNINGS: usize = 256;
@@ -120,7 +120,7 @@ impl<'a> Conclusion<'a> {
             Scan::Owed => self.planning.view.owed().and(touched),
             Scan::None => self.planning.view.owed(),
         };
-        let standing = self.standing.iter().filter(|warning| warning.code.is_standing());
+        let standing = self.standing.iter().filter(|warning| is_standing(warning.code));
         let warnings = standing.take(MOST_WARNINGS).cloned().collect();
         Header {
             generation: last.generation + 1,
