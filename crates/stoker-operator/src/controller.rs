@@ -7,7 +7,7 @@ mod api;
 mod apply;
 mod arguments;
 mod bucket;
-mod cache;
+pub(crate) mod cache;
 mod cleanup;
 mod credential;
 mod failure;
@@ -18,7 +18,7 @@ mod pod;
 mod publish;
 mod queue;
 mod remote;
-mod watch;
+pub(crate) mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,11 +66,7 @@ pub(crate) enum Next {
 }
 
 /// Runs until the end is requested.
-pub(crate) async fn run(
-    shared: Shared,
-    settings: Settings,
-    metrics: Metrics,
-) -> Result<(), Error> {
+pub(crate) async fn run(shared: Shared, settings: Settings, metrics: Metrics) -> Result<(), Error> {
     let ready = shared.checks.readiness("cache");
     api::wait_for_definitions(&shared, &ready).await;
     let queue = Arc::new(Queue::default());

@@ -4,8 +4,11 @@ mod admission;
 mod announce;
 mod args;
 mod certificate;
+#[cfg(test)]
+mod chart;
 mod controller;
 mod crds;
+mod directory;
 mod receiver;
 mod release;
 mod run;

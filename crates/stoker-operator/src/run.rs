@@ -12,7 +12,8 @@ use stoker_runtime::lease::{Leadership, Settings, Timing};
 use stoker_runtime::{Shutdown, client, listener, telemetry, tls};
 use tokio::task::{JoinError, JoinSet};
 
-use crate::args::{Arguments, Command, Process};
+use crate::args::{Arguments, Command};
+use crate::directory::Directory;
 use crate::{admission, certificate, controller, crds, receiver, release};
 
 /// Reconciling waits for the API server most of the time.
@@ -33,8 +34,6 @@ pub(crate) enum Error {
     Controller(#[source] controller::Error),
     #[error("the admission webhook failed")]
     Admission(#[source] admission::Error),
-    #[error("the certificate of the webhook failed")]
-    Certificate(#[source] certificate::Error),
     #[error("the receiver failed")]
     Receiver(#[source] receiver::Error),
     #[error("failed to handle the custom resource definitions")]
@@ -62,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) checks: Checks,
     /// Whether this instance leads.
     pub(crate) leadership: Leadership,
+    /// The certificate of the admission webhook.
+    pub(crate) certificate: tls::Certificate,
     /// When to end.
     pub(crate) shutdown: Shutdown,
 }
@@ -107,7 +108,7 @@ async fn start(arguments: Arguments) -> Result<(), Error> {
 
 async fn operate(client: Client, arguments: Arguments) -> Result<(), Error> {
     let shutdown = Shutdown::on_signals().map_err(Error::Runtime)?;
-    let shared = share(client, arguments.process.clone(), shutdown);
+    let shared = share(client, &arguments, shutdown);
     let mut registry = Registry::default();
     let mut parts = JoinSet::new();
     if arguments.mode.has_controller() {
@@ -115,6 +116,15 @@ async fn operate(client: Client, arguments: Arguments) -> Result<(), Error> {
         let settings = controller::Settings::new(&arguments);
         let part = controller::run(shared.clone(), settings, metrics);
         parts.spawn(async { part.await.map_err(Error::Controller) });
+    }
+    // Also beside a controller alone: its leader makes the certificate of separate webhooks.
+    let serves = arguments.mode.has_webhook() && arguments.admission.webhook_port != 0;
+    if let Some(role) = arguments.certificate.role(serves) {
+        let part = certificate::run(shared.clone(), arguments.certificate.clone(), role);
+        parts.spawn(async {
+            part.await;
+            Ok(())
+        });
     }
     if arguments.mode.has_webhook() {
         spawn_webhook(&mut parts, &shared, &arguments, &mut registry);
@@ -125,10 +135,14 @@ async fn operate(client: Client, arguments: Arguments) -> Result<(), Error> {
     ended
 }
 
-fn share(client: Client, process: Process, shutdown: Shutdown) -> Shared {
+fn share(client: Client, arguments: &Arguments, shutdown: Shutdown) -> Shared {
+    let process = arguments.process.clone();
     let namespace = process.namespace.unwrap_or_else(|| client.default_namespace().to_owned());
     let identity = process.identity.unwrap_or_else(|| format!("stoker-{}", std::process::id()));
-    let leadership = if process.leader_elect {
+    let leadership = if !arguments.mode.has_controller() {
+        // The Lease is the controller's: a webhook that held it would keep every controller idle.
+        Leadership::never()
+    } else if process.leader_elect {
         let mut settings = Settings::new(&namespace, &process.lease_name, &identity);
         settings.timing = timing(process.lease_seconds);
         Leadership::seek(client.clone(), settings)
@@ -143,6 +157,7 @@ fn share(client: Client, process: Process, shutdown: Shutdown) -> Shared {
         watch_label_selector: process.watch_label_selector,
         checks: Checks::default(),
         leadership,
+        certificate: tls::Certificate::default(),
         shutdown,
     }
 }
@@ -159,12 +174,11 @@ fn spawn_webhook(
     arguments: &Arguments,
     registry: &mut Registry,
 ) {
+    let directory = Directory::start(shared);
     let metrics = admission::Metrics::register(registry);
-    let part = admission::run(shared.clone(), arguments.admission.clone(), metrics);
+    let given = arguments.admission.clone();
+    let part = admission::run(shared.clone(), directory.clone(), given, metrics);
     parts.spawn(async { part.await.map_err(Error::Admission) });
-    let metrics = certificate::Metrics::register(registry);
-    let part = certificate::run(shared.clone(), arguments.certificate.clone(), metrics);
-    parts.spawn(async { part.await.map_err(Error::Certificate) });
     let metrics = receiver::Metrics::register(registry);
     let part = receiver::run(shared.clone(), arguments.receiver.clone(), metrics);
     parts.spawn(async { part.await.map_err(Error::Receiver) });

@@ -140,7 +140,9 @@ fn is_repository(text: &str) -> bool {
             && bytes.last().copied().is_some_and(is_word)
             && bytes.iter().all(|byte| is_word(*byte) || matches!(byte, b'.' | b'_' | b'-' | b':'))
     };
-    text.split('/').all(is_part) && text.split('/').skip(1).all(|part| !part.contains(':'))
+    // Only a host, which a path follows, has a port.
+    let path = text.split_once('/').map_or(text, |(_, path)| path);
+    text.split('/').all(is_part) && !path.contains(':')
 }
 
 fn is_tag(text: &str) -> bool {
