@@ -13,3 +13,5 @@ pub mod reconcile;
 pub mod refs;
 pub mod request;
 pub mod status;
+#[cfg(test)]
+mod testing;
