@@ -140,6 +140,6 @@ mod tests {
             exclude_patterns: Some("**/*.bak"),
             gateway_name: Some("Plant 1"),
         };
-        assert_eq!(hash(&applied), "PINNED");
+        assert_eq!(hash(&applied), "41f5c7f4548200782236e9e6c046169e");
     }
 }

@@ -3,6 +3,7 @@
 //! No I/O, no async, no clock. Edges read the world and hand in what they saw; what comes out says
 //! what is to be done, and can be printed.
 
+pub mod admission;
 pub mod applied;
 pub mod backoff;
 pub mod gateway;
@@ -12,3 +13,5 @@ pub mod reconcile;
 pub mod refs;
 pub mod request;
 pub mod status;
+#[cfg(test)]
+mod testing;

@@ -111,6 +111,13 @@ impl Leadership {
         Self { standing, release }
     }
 
+    /// Returns a leadership that never holds, for a process that is no candidate.
+    pub fn never() -> Self {
+        let (_, standing) = watch::channel(Standing::default());
+        let (release, _) = mpsc::channel(1);
+        Self { standing, release }
+    }
+
     /// Returns a leadership that always holds, for a single instance without election.
     pub fn always() -> Self {
         let far = Instant::now() + Duration::from_secs(100 * 365 * 24 * 3600);

@@ -15,8 +15,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use tokio_rustls::TlsAcceptor;
 
-use crate::crypto::provider;
-
+pub use crate::crypto::provider;
 pub use files::{CERTIFICATE_FILE, KEY_FILE, follow};
 
 /// Why a pair of certificate and key is not used.

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 pub use inside::run as run_inside;
 pub use pod::Pod;
-pub use relay::Exposed;
+pub use relay::{Cut, Exposed};
 
 use crate::cluster::{Cluster, Kind, Namespace};
 use crate::skip;
@@ -117,6 +117,22 @@ impl Node {
     /// A pod on this node.
     pub fn pod<'a>(&self, namespace: &'a Namespace<'a>, name: &'a str) -> Pod<'a> {
         Pod { namespace, name }
+    }
+
+    /// Kills the first process of a pod's container, a sidecar's too, with SIGKILL.
+    ///
+    /// # Panics
+    /// When the container does not run.
+    pub fn kill_container(&self, namespace: &str, pod: &str, container: &str) {
+        let id = |list: &str| format!("{{.status.{list}[?(@.name=='{container}')].containerID}}");
+        let ids = id("containerStatuses") + &id("initContainerStatuses");
+        let mut get = self.cluster.kubectl();
+        get.args(["get", "pod", pod, "--namespace", namespace, "--output"]);
+        let found = succeed(get.arg(format!("jsonpath={ids}")));
+        let id = found.strip_prefix("containerd://").expect("the container runs");
+        let mut ctr = ctr(self.cluster.directory());
+        ctr.args(["task", "kill", "--signal", "SIGKILL", id]);
+        succeed(&mut self.inside(&ctr));
     }
 
     /// Kills a component with SIGKILL.

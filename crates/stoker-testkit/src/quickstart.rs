@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::git::http::{Access, HttpServer};
 use crate::git::{Repo, Tree};
-use crate::node::{Exposed, Node};
+use crate::node::{Cut, Exposed, Node};
 use crate::program::{self, Program};
 
 pub use page::{Section, sections};
@@ -42,7 +42,7 @@ pub struct Quickstart<'a> {
     node: &'a Node,
     repo: Repo,
     _server: HttpServer,
-    _exposed: Exposed,
+    exposed: Exposed,
     url: String,
     directory: PathBuf,
 }
@@ -84,7 +84,7 @@ impl<'a> Quickstart<'a> {
         let exposed = node.expose(server.address());
         let url = format!("http://{}/{REPOSITORY}.git", exposed.address());
         let directory = node.cluster().directory().join("quickstart");
-        let quickstart = Self { node, repo, _server: server, _exposed: exposed, url, directory };
+        let quickstart = Self { node, repo, _server: server, exposed, url, directory };
         quickstart.write_environment(&outside).expect("the cluster's directory is ours");
         quickstart.reset();
         quickstart
@@ -98,6 +98,11 @@ impl<'a> Quickstart<'a> {
     /// The repository that the page's GatewaySync names.
     pub fn repo(&self) -> &Repo {
         &self.repo
+    }
+
+    /// Closes every connection of pods to the git server until the returned value is dropped.
+    pub fn cut_git(&self) -> Cut<'_> {
+        self.exposed.cut()
     }
 
     /// A file to source in a shell, in which the page's commands then work.

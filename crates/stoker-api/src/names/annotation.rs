@@ -64,6 +64,9 @@ registry! {
         ForgetHostKey = "stoker.io/forget-host-key",
         /// On a GatewaySync: confirms, once, the mass deletion that the named commit causes.
         AllowMassDelete = "stoker.io/allow-mass-delete",
+        /// On the metadata ConfigMap, set by the controller: changes when it has made a status
+        /// ConfigMap again, so that agents write their reports again.
+        ReportsWanted = "stoker.io/reports-wanted",
         /// On a pod or a namespace: `disabled` or `enabled`, whether pods are bootstrapped.
         Bootstrap = "stoker.io/bootstrap",
         /// On a pod or a namespace: whether image registries are rewritten.

@@ -28,23 +28,33 @@ pub async fn follow(
     check: &Check,
     shutdown: Shutdown,
 ) {
-    let mut seen = None;
+    let mut follower = Follower::default();
     loop {
+        follower.step(directory, certificate, check);
+        tokio::select! {
+            () = tokio::time::sleep(INTERVAL) => {}
+            () = shutdown.requested() => return,
+        }
+    }
+}
+
+/// What was last read.
+#[derive(Default)]
+pub(super) struct Follower {
+    seen: Option<Pair>,
+}
+
+impl Follower {
+    pub(super) fn step(&mut self, directory: &Path, certificate: &Certificate, check: &Check) {
         let pair = read(directory);
-        if pair.is_some() && pair != seen {
-            if let Some(pair) = &pair {
-                load(directory, certificate, pair);
-            }
-            seen = pair;
+        if let Some(pair) = pair.filter(|pair| self.seen.as_ref() != Some(pair)) {
+            load(directory, certificate, &pair);
+            self.seen = Some(pair);
         }
         if certificate.is_loaded() {
             check.pass();
         } else {
             check.fail(format!("no usable certificate in {}", directory.display()));
-        }
-        tokio::select! {
-            () = tokio::time::sleep(INTERVAL) => {}
-            () = shutdown.requested() => return,
         }
     }
 }

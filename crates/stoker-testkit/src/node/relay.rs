@@ -41,6 +41,30 @@ impl Exposed {
     pub fn address(&self) -> SocketAddr {
         self.address
     }
+
+    /// Closes every new connection at once until the returned value is dropped: an outage.
+    pub fn cut(&self) -> Cut<'_> {
+        fs::rename(&self.socket, hidden(&self.socket)).ok();
+        Cut { socket: &self.socket }
+    }
+}
+
+/// An outage of an exposed server, until this value is dropped.
+#[derive(Debug)]
+#[must_use = "the outage ends when this value is dropped"]
+pub struct Cut<'a> {
+    socket: &'a Path,
+}
+
+impl Drop for Cut<'_> {
+    fn drop(&mut self) {
+        fs::rename(hidden(self.socket), self.socket).ok();
+    }
+}
+
+/// Where the socket is while the relay must not find it.
+fn hidden(socket: &Path) -> PathBuf {
+    socket.with_extension("cut")
 }
 
 impl Drop for Exposed {
