@@ -110,12 +110,7 @@ pub(crate) struct Process {
     pub(crate) lease_seconds: u16,
 
     /// Serve only these namespaces; without it all of them
-    #[arg(
-        long,
-        env = "STOKER_WATCH_NAMESPACES",
-        value_name = "NAMESPACES",
-        value_delimiter = ','
-    )]
+    #[arg(long, env = "STOKER_WATCH_NAMESPACES", value_name = "NAMESPACES", value_delimiter = ',')]
     pub(crate) watch_namespaces: Vec<String>,
 
     /// Serve only GatewaySyncs whose labels match, such as `team=press`

@@ -25,10 +25,7 @@ pub(crate) enum Error {
     Write(#[source] io::Error),
     /// A definition could not be turned into text.
     #[error("failed to print the definition of {name}")]
-    Serialize {
-        name: String,
-        source: serde_json::Error,
-    },
+    Serialize { name: String, source: serde_json::Error },
     /// The API server refused a definition.
     #[error("failed to apply the definition of {name}")]
     Apply { name: String, source: Box<kube::Error> },

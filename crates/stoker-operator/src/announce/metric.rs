@@ -213,7 +213,10 @@ impl Inner {
         if let Some(info) = before.info.as_ref().filter(|info| now.info.as_ref() != Some(info)) {
             self.info.remove(info);
         }
-        before.conditions.difference(&now.conditions).for_each(|it| drop(self.conditions.remove(it)));
+        before
+            .conditions
+            .difference(&now.conditions)
+            .for_each(|it| drop(self.conditions.remove(it)));
         before.gateways.difference(&now.gateways).for_each(|it| drop(self.gateways.remove(it)));
         before.pods.difference(&now.pods).for_each(|it| drop(self.last_syncs.remove(it)));
     }

@@ -24,7 +24,8 @@ pub(crate) async fn wait_for_definitions(shared: &Shared, ready: &Check) {
         None => Api::all(shared.client.clone()),
     };
     let mut is_told = false;
-    while let Err(kube::Error::Api(status)) = api.list_metadata(&ListParams::default().limit(1)).await
+    while let Err(kube::Error::Api(status)) =
+        api.list_metadata(&ListParams::default().limit(1)).await
     {
         if status.code != 404 {
             return;
@@ -44,7 +45,10 @@ pub(crate) async fn wait_for_definitions(shared: &Shared, ready: &Check) {
 
 /// Returns the metadata of an object that belongs to a GatewaySync and goes with it.
 pub(crate) fn owned_by(sync: &GatewaySync, name: String) -> ObjectMeta {
-    let labels = [(Label::CrName.as_str(), sync.name_any()), (Label::ManagedBy.as_str(), MANAGED_BY.to_owned())];
+    let labels = [
+        (Label::CrName.as_str(), sync.name_any()),
+        (Label::ManagedBy.as_str(), MANAGED_BY.to_owned()),
+    ];
     ObjectMeta {
         name: Some(name),
         namespace: sync.namespace(),

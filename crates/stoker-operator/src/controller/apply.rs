@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
 use stoker_api::contract::metadata::Metadata;
-use stoker_api::names::{self, FINALIZER};
+use stoker_api::names::{self, Annotation, FINALIZER};
 use stoker_core::reconcile::Write;
 
 use super::api::{FIELD_MANAGER, owned_by};
@@ -79,7 +79,10 @@ async fn apply_one(
         Write::Finalizer | Write::Annotations(_) => Ok(()),
         Write::Role { shards } => put(context, &role(sync, *shards)).await,
         Write::Binding { accounts } => put(context, &binding(sync, accounts)).await,
-        Write::StatusShard(shard) => put(context, &shard_map(sync, *shard)).await,
+        Write::StatusShard(shard) => {
+            put(context, &shard_map(sync, *shard)).await?;
+            want_reports(context, key, sync, *shard).await
+        }
         Write::Metadata(metadata) => publish_metadata(context, key, sync, metadata).await,
     }
 }
@@ -95,7 +98,31 @@ pub(crate) async fn publish_metadata(
     let mut object_meta = owned_by(sync, names::metadata_config_map(&key.name));
     let known = context.cache.belongings(key, sync.metadata.uid.as_deref()).metadata;
     object_meta.resource_version = known.and_then(|known| known.resource_version);
-    put(context, &ConfigMap { metadata: object_meta, data: Some(data), ..ConfigMap::default() }).await
+    put(context, &ConfigMap { metadata: object_meta, data: Some(data), ..ConfigMap::default() })
+        .await
+}
+
+/// Asks agents to report again where a status object had to be made again: they do not watch it.
+async fn want_reports(
+    context: &Context,
+    key: &Key,
+    sync: &GatewaySync,
+    shard: u8,
+) -> Result<(), Fault> {
+    let published = context.cache.belongings(key, sync.metadata.uid.as_deref()).metadata;
+    let published = published.and_then(|published| published.content.ok());
+    if published.is_none_or(|metadata| metadata.status_shards <= shard) {
+        return Ok(());
+    }
+    let name = names::metadata_config_map(&key.name);
+    let mark = format!("{shard} {}", jiff::Timestamp::now());
+    let annotations = BTreeMap::from([(Annotation::ReportsWanted.as_str(), mark)]);
+    let patch = json!({ "metadata": { "annotations": annotations } });
+    let api: Api<ConfigMap> = Api::namespaced(context.shared.client.clone(), &key.namespace);
+    api.patch_metadata(&name, &PatchParams::default(), &Patch::Merge(&patch))
+        .await
+        .map_err(|source| failed(&format!("ConfigMap {}/{name}", key.namespace), source))?;
+    Ok(())
 }
 
 /// Adds the finalizer and changes annotations, in one request.

@@ -151,7 +151,8 @@ impl FromStr for Shard {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let parts = text.split_once('/');
-        let parsed = parts.and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
+        let parsed =
+            parts.and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
         match parsed {
             Some((index, count)) if index < count => Ok(Self { index, count }),
             _ => Err(Invalid::Shard(text.to_owned())),

@@ -302,9 +302,7 @@ impl Tables {
     fn belongings(&self, key: &Key, uid: Option<&str>) -> Belongings {
         let place = |name: &str| Key::new(&key.namespace, name);
         let is_ours = |owner: &Option<String>| owner.as_deref() == uid;
-        let map = |name: &str| {
-            self.maps.get(&place(name)).filter(|owned| is_ours(&owned.owner))
-        };
+        let map = |name: &str| self.maps.get(&place(name)).filter(|owned| is_ours(&owned.owner));
         let mut belongings = Belongings::default();
         if let Some(OwnedMap::Metadata(metadata)) =
             map(&names::metadata_config_map(&key.name)).map(|owned| &owned.object)

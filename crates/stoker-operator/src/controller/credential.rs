@@ -152,10 +152,11 @@ impl Material {
         let Need { field, reference, content } = need;
         let ResolvedSecretRef { name, key } = reference;
         let missing = |message: String| Failure { reason: Reason::SecretNotFound, message };
-        let secret = secret.ok_or_else(|| missing(format!("{field}: there is no Secret {name:?}")))?;
+        let secret =
+            secret.ok_or_else(|| missing(format!("{field}: there is no Secret {name:?}")))?;
         let value = secret.data.as_ref().and_then(|data| data.get(key));
-        let value = value
-            .ok_or_else(|| missing(format!("{field}: Secret {name:?} has no key {key:?}")))?;
+        let value =
+            value.ok_or_else(|| missing(format!("{field}: Secret {name:?} has no key {key:?}")))?;
         let value = Zeroizing::new(value.0.clone());
         let file = MemFile::new(&value).map_err(|error| Failure {
             reason: Reason::RefResolutionFailed,
@@ -264,11 +265,7 @@ impl Material {
         Ok(Session { access, _held: held })
     }
 
-    fn file(
-        &self,
-        field: &str,
-        held: &mut Vec<MemFile>,
-    ) -> Result<Option<PathBuf>, Failure> {
+    fn file(&self, field: &str, held: &mut Vec<MemFile>) -> Result<Option<PathBuf>, Failure> {
         self.values.get(field).map(|value| hold(value, held)).transpose()
     }
 }

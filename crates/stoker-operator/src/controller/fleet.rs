@@ -117,10 +117,7 @@ where
     })
 }
 
-fn syncs(
-    context: &Arc<Context>,
-    scope: Option<&str>,
-) -> impl Future<Output = ()> + Send + 'static {
+fn syncs(context: &Arc<Context>, scope: Option<&str>) -> impl Future<Output = ()> + Send + 'static {
     let config = match &context.shared.watch_label_selector {
         Some(selector) => Config::default().labels(selector),
         None => Config::default(),

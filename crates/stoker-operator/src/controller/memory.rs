@@ -12,8 +12,7 @@ use super::bucket::Bucket;
 use super::cache::Key;
 use super::credential::Remembered;
 
-const RETRY: Backoff =
-    Backoff { first: Duration::from_millis(500), most: Duration::from_secs(30) };
+const RETRY: Backoff = Backoff { first: Duration::from_millis(500), most: Duration::from_secs(30) };
 
 /// The memories of all GatewaySyncs.
 #[derive(Debug, Default)]

@@ -109,8 +109,7 @@ async fn ask(
         Ok(wanted) => wanted,
         Err(invalid) => {
             let message = Chain(&invalid).to_string();
-            facts.remote =
-                Remote::Failed(Failure { reason: Reason::RefResolutionFailed, message });
+            facts.remote = Remote::Failed(Failure { reason: Reason::RefResolutionFailed, message });
             return Next::Rest;
         }
     };
@@ -170,7 +169,12 @@ impl Inquiry<'_> {
             }
         }
         match look.outcome {
-            None => Reply { remote: Remote::Asked, host_key: None, is_since_asked: false, next: look.next },
+            None => Reply {
+                remote: Remote::Asked,
+                host_key: None,
+                is_since_asked: false,
+                next: look.next,
+            },
             Some(Err(failure)) => Reply { next: look.next, ..Reply::failed(failure) },
             Some(Ok(listing)) => {
                 let since = self.demand.since;
@@ -206,12 +210,10 @@ impl Inquiry<'_> {
         match look.outcome {
             None => Remote::Asked,
             Some(Err(failure)) => Remote::Failed(failure),
-            Some(Ok(history)) => {
-                match refs::resolve_in(&history, wanted, Unreachable::Refused) {
-                    Ok(resolution) => Remote::Resolved(resolution),
-                    Err(error) => Remote::Failed(unresolved(&error)),
-                }
-            }
+            Some(Ok(history)) => match refs::resolve_in(&history, wanted, Unreachable::Refused) {
+                Ok(resolution) => Remote::Resolved(resolution),
+                Err(error) => Remote::Failed(unresolved(&error)),
+            },
         }
     }
 
@@ -228,12 +230,7 @@ impl Inquiry<'_> {
 
 impl Reply {
     fn failed(failure: Failure) -> Self {
-        Self {
-            remote: Remote::Failed(failure),
-            host_key: None,
-            is_since_asked: false,
-            next: None,
-        }
+        Self { remote: Remote::Failed(failure), host_key: None, is_since_asked: false, next: None }
     }
 }
 
@@ -275,7 +272,8 @@ fn host_keys(sync: &GatewaySync, url: &RepoUrl, pinned: Option<String>) -> HostK
 /// How fresh the remote's answer has to be: a request by annotation can't wait for the next poll.
 fn demand(context: &Context, key: &Key, sync: &GatewaySync) -> Demand {
     let polling = sync.spec.polling.clone().unwrap_or_default();
-    let interval = polling.interval.as_deref().and_then(|text| Interval::parse_repeating(text).ok());
+    let interval =
+        polling.interval.as_deref().and_then(|text| Interval::parse_repeating(text).ok());
     let interval = interval.unwrap_or(Polling::DEFAULT_INTERVAL).as_duration();
     let marks = [
         Annotation::RequestedRef,

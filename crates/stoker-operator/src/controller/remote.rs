@@ -326,7 +326,8 @@ impl Entry {
         if self.is_running {
             return false;
         }
-        let (Some(started), Some(finished)) = (self.started.or(self.finished), self.finished) else {
+        let (Some(started), Some(finished)) = (self.started.or(self.finished), self.finished)
+        else {
             return true;
         };
         if demand.since.is_some_and(|since| started < since) {

@@ -83,7 +83,9 @@ impl From<Role> for Owned<Option<u8>> {
         let sync = Owned::new(&role.metadata, ()).sync;
         let shards = (1..=u8::MAX)
             .take_while(|shards| usize::from(*shards) <= stoker_api::limit::SHARDS)
-            .find(|shards| role.rules.as_ref() == Some(&super::super::apply::rules(&sync, *shards)));
+            .find(|shards| {
+                role.rules.as_ref() == Some(&super::super::apply::rules(&sync, *shards))
+            });
         Self::new(&role.metadata, shards)
     }
 }

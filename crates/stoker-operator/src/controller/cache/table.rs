@@ -66,9 +66,8 @@ impl<T> Table<T> {
 
     /// Drops what a list did not show.
     pub(super) fn keep(&mut self, scope: Option<&str>, existing: &HashSet<Key>) -> Changed<T> {
-        let is_gone = |key: &Key| {
-            scope.is_none_or(|scope| key.namespace == scope) && !existing.contains(key)
-        };
+        let is_gone =
+            |key: &Key| scope.is_none_or(|scope| key.namespace == scope) && !existing.contains(key);
         let keys: Vec<Key> = self.0.keys().filter(|key| is_gone(key)).cloned().collect();
         let before = keys.iter().filter_map(|key| self.0.remove(key)).collect();
         Changed { keys, before }

@@ -156,9 +156,10 @@ async fn in_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     let (sender, receiver) = oneshot::channel();
-    let spawned = thread::Builder::new().name("git".to_owned()).stack_size(STACK).spawn(move || {
-        sender.send(work()).ok();
-    });
+    let spawned =
+        thread::Builder::new().name("git".to_owned()).stack_size(STACK).spawn(move || {
+            sender.send(work()).ok();
+        });
     if let Err(error) = spawned {
         let message = format!("failed to start a thread: {error}");
         return Err(Failure { reason: Reason::RefResolutionFailed, message });
