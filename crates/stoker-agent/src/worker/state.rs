@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use stoker_api::chain::Chain;
-use stoker_api::condition::Reason;
+use stoker_api::condition::{Reason, Trigger};
 use stoker_api::names;
 use stoker_ignition::Error as GatewayError;
 use stoker_run::{Cancel, Retry, RunReport};
@@ -160,7 +160,7 @@ impl State {
         let announced = self.announcement.published().and_then(|it| it.metadata.trigger);
         let before = self.history.applied.as_ref();
         let trigger = match kind {
-            Kind::Check if before == Some(&goal) => stoker_api::condition::Trigger::Drift,
+            Kind::Check if before == Some(&goal) => Trigger::Drift,
             Kind::Sync | Kind::Check | Kind::Scan => goal.trigger(before, announced),
         };
         let environment = Arc::clone(&self.environment);
