@@ -78,7 +78,7 @@ registry! {
         /// A push event of Bitbucket.
         Bitbucket = "bitbucket",
         /// A push event of Azure DevOps.
-        Azuredevops = "azuredevops",
+        AzureDevops = "azuredevops",
         /// Argo CD.
         Argocd = "argocd",
         /// Kargo.
