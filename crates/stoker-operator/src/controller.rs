@@ -30,7 +30,7 @@ use stoker_core::reconcile::decide;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-pub(crate) use arguments::{Arguments, ReceiverSecrets, Settings};
+pub(crate) use arguments::{Arguments, Cidr, ReceiverSecrets, Settings};
 pub(crate) use failure::Error;
 
 use crate::announce::{self, Announcer};
