@@ -183,7 +183,8 @@ fn trigger(sources: &Sources<'_>, next: &Metadata) -> Option<Trigger> {
         let by = sources.request.by.map_or(Trigger::Manual, Requester::trigger);
         return Some(if requested_now { by } else { Trigger::SpecChange });
     }
-    if next.commit != previous.commit {
+    // The first commit is part of what made the metadata appear at all.
+    if next.commit != previous.commit && previous.commit.is_some() {
         return Some(sources.asked_by.map_or(Trigger::Polling, Requester::trigger));
     }
     let same_profiles =

@@ -27,6 +27,8 @@ pub(crate) struct Memory {
     pub(crate) bucket: Bucket,
     /// The request that was seen last.
     pub(crate) asked: Option<Asked>,
+    /// When its host key was last to be forgotten.
+    pub(crate) forgotten: Option<Instant>,
     /// What is kept of its credentials.
     pub(crate) credentials: Option<Remembered>,
 }
@@ -60,13 +62,24 @@ impl Memories {
 
 impl Memory {
     fn new() -> Self {
-        Self { failures: 0, bucket: Bucket::full(Instant::now()), asked: None, credentials: None }
+        Self {
+            failures: 0,
+            bucket: Bucket::full(Instant::now()),
+            asked: None,
+            forgotten: None,
+            credentials: None,
+        }
     }
 
     /// Counts a failed pass, and returns how long to wait.
     pub(crate) fn failed(&mut self) -> Duration {
         self.failures = self.failures.saturating_add(1);
         RETRY.delay(self.failures, fastrand::f64())
+    }
+
+    /// Returns when the last request was seen.
+    pub(crate) fn asked_at(&self) -> Option<Instant> {
+        self.asked.as_ref().and_then(|asked| asked.at)
     }
 
     /// Takes note of a request, and returns when the controller saw it first.

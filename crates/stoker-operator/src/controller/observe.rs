@@ -19,6 +19,8 @@ use stoker_core::reconcile::{Failure, HostKeys, Observed, Receiver, Remote, Righ
 use stoker_core::refs::{self, Answer, Scope, Unreachable, Wanted};
 use stoker_git::host_key;
 
+use tokio::time::Instant;
+
 use super::arguments::ReceiverSecrets;
 use super::cache::{Belongings, Key};
 use super::remote::{Demand, Listing, Query, RemoteKey, unresolved};
@@ -38,6 +40,8 @@ struct Inquiry<'a> {
     url: RepoUrl,
     credentials: credential::Digest,
     pinned: Option<String>,
+    /// Host keys that were learned before this count for nothing.
+    forgotten: Option<Instant>,
     demand: Demand,
 }
 
@@ -121,7 +125,8 @@ async fn ask(
         }
     };
     let demand = demand(context, key, sync);
-    let inquiry = Inquiry { context, key, sync, url, credentials, pinned, demand };
+    let forgotten = forgotten(context, key, sync);
+    let inquiry = Inquiry { context, key, sync, url, credentials, pinned, forgotten, demand };
     let main = inquiry.resolve(&wanted).await;
     if main.is_since_asked {
         facts.asked_by = asked_by(sync);
@@ -168,7 +173,8 @@ impl Inquiry<'_> {
                 Err(failure) => claim.fail(failure),
             }
         }
-        match look.outcome {
+        let outcome = look.outcome.filter(|outcome| !self.is_forgotten(outcome));
+        match outcome {
             None => Reply {
                 remote: Remote::Asked,
                 host_key: None,
@@ -186,6 +192,11 @@ impl Inquiry<'_> {
                 }
             }
         }
+    }
+
+    fn is_forgotten(&self, outcome: &Result<Arc<Listing>, Failure>) -> bool {
+        let learned = outcome.as_ref().ok().filter(|listing| listing.host_key.is_some());
+        learned.zip(self.forgotten).is_some_and(|(listing, at)| listing.started < at)
     }
 
     async fn find(
@@ -248,6 +259,16 @@ fn allowed(context: &Context, text: &str) -> Result<RepoUrl, Failure> {
 
 fn is_forgotten(sync: &GatewaySync) -> bool {
     annotation(sync, Annotation::ForgetHostKey) == Some(TRUE)
+}
+
+/// Returns since when a learned host key counts.
+fn forgotten(context: &Context, key: &Key, sync: &GatewaySync) -> Option<Instant> {
+    context.memories.with(key, |memory| {
+        if is_forgotten(sync) && memory.forgotten.is_none_or(|at| Some(at) < memory.asked_at()) {
+            memory.forgotten = memory.asked_at().or_else(|| Some(Instant::now()));
+        }
+        memory.forgotten
+    })
 }
 
 /// Returns the host keys that were pinned for this server.
