@@ -9,7 +9,6 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
-use tokio::time::Instant;
 
 /// The least time between two writes to one GatewaySync.
 const INTERVAL: Duration = Duration::from_secs(1);
