@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::bucket::Bucket;
 use super::cache::Key;
 use super::credential::Remembered;
+use super::remote::RemoteKey;
 
 const RETRY: Backoff = Backoff { first: Duration::from_millis(500), most: Duration::from_secs(30) };
 
@@ -31,6 +32,8 @@ pub(crate) struct Memory {
     pub(crate) forgotten: Option<Instant>,
     /// What is kept of its credentials.
     pub(crate) credentials: Option<Remembered>,
+    /// The remotes that it asks.
+    pub(crate) remotes: Vec<RemoteKey>,
 }
 
 /// A request to ask the remote at once.
@@ -68,6 +71,7 @@ impl Memory {
             asked: None,
             forgotten: None,
             credentials: None,
+            remotes: Vec::new(),
         }
     }
 

@@ -4,7 +4,7 @@
 //! the remote is asked or when they have changed.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -29,6 +29,8 @@ use super::{Context, Error, Next, credential};
 /// What was observed, and when to look again.
 pub(crate) struct Observation {
     pub(crate) facts: Observed,
+    /// The version of the metadata that was observed.
+    pub(crate) metadata_version: Option<String>,
     pub(crate) next: Next,
 }
 
@@ -43,6 +45,8 @@ struct Inquiry<'a> {
     /// Host keys that were learned before this count for nothing.
     forgotten: Option<Instant>,
     demand: Demand,
+    /// The remotes that were asked.
+    asked: Mutex<Vec<RemoteKey>>,
 }
 
 /// One answer of a remote.
@@ -77,7 +81,7 @@ pub(crate) async fn observe(
             Rights::NotManaged
         },
         emergency: context.cache.emergency(),
-        receiver: receiver(context, key, sync),
+        receiver: receiver(context, key, sync).await,
         pods,
     };
     for pod in &facts.pods {
@@ -88,7 +92,8 @@ pub(crate) async fn observe(
         }
     }
     let next = ask(context, key, sync, &belongings, &mut facts).await;
-    Ok(Observation { facts, next })
+    let metadata_version = belongings.metadata.and_then(|metadata| metadata.resource_version);
+    Ok(Observation { facts, metadata_version, next })
 }
 
 /// Asks the remote about every wanted ref, and fills in what it says.
@@ -126,7 +131,9 @@ async fn ask(
     };
     let demand = demand(context, key, sync);
     let forgotten = forgotten(context, key, sync);
-    let inquiry = Inquiry { context, key, sync, url, credentials, pinned, forgotten, demand };
+    let asked = Mutex::default();
+    let inquiry =
+        Inquiry { context, key, sync, url, credentials, pinned, forgotten, demand, asked };
     let main = inquiry.resolve(&wanted).await;
     if main.is_since_asked {
         facts.asked_by = asked_by(sync);
@@ -148,6 +155,7 @@ async fn ask(
         facts.overrides.insert(pod.name.clone(), reply.remote);
         next = next.sooner(reply.next.map_or(Next::Rest, Next::After));
     }
+    inquiry.settle();
     next
 }
 
@@ -166,6 +174,7 @@ impl Inquiry<'_> {
             Scope::Branches | Scope::Tags | Scope::BranchesAndTags => Scope::BranchesAndTags,
         };
         let remote = RemoteKey::new(&self.credentials, self.pinned.as_deref(), scope);
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(remote);
         let look = self.context.remotes.look(remote, self.key, self.demand);
         if let Some(claim) = look.claim {
             match self.query(scope).await {
@@ -184,11 +193,13 @@ impl Inquiry<'_> {
             Some(Err(failure)) => Reply { next: look.next, ..Reply::failed(failure) },
             Some(Ok(listing)) => {
                 let since = self.demand.since;
+                let (found, again) = self.find(&wanted, remote, &listing, scope).await;
+                let both = look.next.into_iter().chain(again);
                 Reply {
-                    remote: self.find(&wanted, remote, &listing, scope).await,
+                    remote: found,
                     host_key: listing.host_key.clone(),
                     is_since_asked: since.is_some_and(|since| listing.started >= since),
-                    next: look.next,
+                    next: both.min(),
                 }
             }
         }
@@ -205,11 +216,11 @@ impl Inquiry<'_> {
         remote: RemoteKey,
         listing: &Arc<Listing>,
         scope: Scope,
-    ) -> Remote {
+    ) -> (Remote, Option<Duration>) {
         let query = match refs::resolve(wanted, &listing.refs) {
-            Ok(Answer::Resolved(resolution)) => return Remote::Resolved(resolution),
+            Ok(Answer::Resolved(resolution)) => return (Remote::Resolved(resolution), None),
             Ok(Answer::NeedsHistory(query)) => query,
-            Err(error) => return Remote::Failed(unresolved(&error)),
+            Err(error) => return (Remote::Failed(unresolved(&error)), None),
         };
         let look = self.context.remotes.look_at_history(remote, &query, listing);
         if let Some(claim) = look.claim {
@@ -218,13 +229,30 @@ impl Inquiry<'_> {
                 Err(failure) => claim.fail(failure),
             }
         }
-        match look.outcome {
+        let found = match look.outcome {
             None => Remote::Asked,
             Some(Err(failure)) => Remote::Failed(failure),
             Some(Ok(history)) => match refs::resolve_in(&history, wanted, Unreachable::Refused) {
                 Ok(resolution) => Remote::Resolved(resolution),
                 Err(error) => Remote::Failed(unresolved(&error)),
             },
+        };
+        (found, look.next)
+    }
+
+    /// Lets go of remotes that this GatewaySync does not ask any more.
+    fn settle(&self) {
+        let mut asked =
+            std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner));
+        asked.sort();
+        asked.dedup();
+        let is_same = self.context.memories.with(self.key, |memory| {
+            let is_same = memory.remotes == asked;
+            memory.remotes.clone_from(&asked);
+            is_same
+        });
+        if !is_same {
+            self.context.remotes.keep(self.key, &asked);
         }
     }
 
@@ -323,19 +351,15 @@ fn annotation(sync: &GatewaySync, annotation: Annotation) -> Option<&str> {
     annotations.get(annotation.as_str()).map(String::as_str).filter(|text| !text.is_empty())
 }
 
-fn receiver(context: &Context, key: &Key, sync: &GatewaySync) -> Receiver {
+async fn receiver(context: &Context, key: &Key, sync: &GatewaySync) -> Receiver {
     let Some(secrets) = context.settings.receiver else { return Receiver::Off };
     let webhook = sync.spec.webhook.as_ref();
     if webhook.is_some_and(|webhook| webhook.enabled == Some(false)) {
         return Receiver::Off;
     }
-    let own = webhook.and_then(|webhook| webhook.secret_ref.as_ref());
-    if let Some(own) = own {
-        let secret = Key::new(&key.namespace, &own.name);
-        return match context.cache.secret_version(&secret) {
-            Some(_) => Receiver::Active,
-            None => Receiver::SecretNotFound,
-        };
+    if let Some(own) = webhook.and_then(|webhook| webhook.secret_ref.as_ref()) {
+        let exists = credential::exists(context, &Key::new(&key.namespace, &own.name)).await;
+        return if exists { Receiver::Active } else { Receiver::SecretNotFound };
     }
     match secrets {
         ReceiverSecrets::OperatorWide => Receiver::Active,
