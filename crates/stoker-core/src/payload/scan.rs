@@ -8,7 +8,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use text::Text;
+use text::{Progress, Text};
 
 /// How deep objects and lists may be nested.
 const DEEPEST: usize = 64;
@@ -242,7 +242,11 @@ impl Scanner {
     }
 
     fn string(&mut self, byte: u8) -> Result<(), NotJson> {
-        let Some(text) = self.text.feed(byte).map_err(|_| NotJson)? else { return Ok(()) };
+        let text = match self.text.feed(byte).map_err(|_| NotJson)? {
+            Progress::More => return Ok(()),
+            Progress::Kept(text) => Some(text),
+            Progress::Dropped => None,
+        };
         if self.state == State::InKey {
             if let Some(Frame::Object { key }) = self.frames.last_mut() {
                 *key = text.unwrap_or_default();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-const WINDOW: Duration = Duration::from_secs(60);
+const WINDOW: Duration = Duration::from_mins(1);
 /// Sources that are remembered. Beyond that, those whose minute is over are forgotten.
 const SOURCES: usize = 10_000;
 

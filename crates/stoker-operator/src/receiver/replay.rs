@@ -9,7 +9,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-const REMEMBERED_FOR: Duration = Duration::from_secs(24 * 3600);
+const REMEMBERED_FOR: Duration = Duration::from_hours(24);
 const MOST: usize = 20_000;
 
 /// The deliveries that were seen.

@@ -22,7 +22,7 @@ use crate::directory::Directory;
 /// How often new references and files are looked for.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How often every Secret is read again.
-const REFRESH: Duration = Duration::from_secs(60);
+const REFRESH: Duration = Duration::from_mins(1);
 const READ_WITHIN: Duration = Duration::from_secs(5);
 
 /// The secrets. Clones share them.

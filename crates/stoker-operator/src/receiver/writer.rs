@@ -68,16 +68,12 @@ impl Writer {
     /// Adds to what is pending. Where nothing is, this call opens the slot and writes itself.
     fn is_pending(&self, target: &Target, annotations: &Annotations) -> bool {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        match slots.get_mut(target) {
-            Some(slot) => {
-                slot.pending.extend(annotations.clone());
-                true
-            }
-            None => {
-                slots.insert(target.clone(), Slot::default());
-                false
-            }
+        if let Some(slot) = slots.get_mut(target) {
+            slot.pending.extend(annotations.clone());
+            return true;
         }
+        slots.insert(target.clone(), Slot::default());
+        false
     }
 
     /// Writes what came in meanwhile, once per second, until nothing does.

@@ -22,7 +22,7 @@ use stoker_testkit::process::{self, Guarded};
 
 use crate::http;
 
-const WITHIN: Duration = Duration::from_secs(60);
+const WITHIN: Duration = Duration::from_mins(1);
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// A namespace with a webhook of its own, which serves only that namespace.

@@ -4,6 +4,17 @@
 #[derive(Debug)]
 pub(super) struct Invalid;
 
+/// How far a string has come.
+#[derive(Debug)]
+pub(super) enum Progress {
+    /// It goes on.
+    More,
+    /// It has ended, and this is it.
+    Kept(String),
+    /// It has ended. It was too long, is not UTF-8, or was not to be kept.
+    Dropped,
+}
+
 /// The string that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Text {
@@ -45,12 +56,11 @@ impl Text {
         rest.iter().position(is_special).unwrap_or(rest.len())
     }
 
-    /// Reads a byte. At the end of the string it returns the text, or nothing where it was too
-    /// long or is not UTF-8.
-    pub(super) fn feed(&mut self, byte: u8) -> Result<Option<Option<String>>, Invalid> {
+    /// Reads a byte.
+    pub(super) fn feed(&mut self, byte: u8) -> Result<Progress, Invalid> {
         match self.escape {
             Escape::None => match byte {
-                b'"' => return Ok(Some(self.finish())),
+                b'"' => return Ok(self.finish()),
                 b'\\' => self.escape = Escape::Begun,
                 0..=0x1f => return Err(Invalid),
                 _ => self.push(&[byte]),
@@ -58,7 +68,7 @@ impl Text {
             Escape::Begun => self.escaped(byte)?,
             Escape::Unicode { digits, code } => self.unicode(digits, code, byte)?,
         }
-        Ok(None)
+        Ok(Progress::More)
     }
 
     fn escaped(&mut self, byte: u8) -> Result<(), Invalid> {
@@ -111,10 +121,11 @@ impl Text {
         }
     }
 
-    fn finish(&mut self) -> Option<String> {
+    fn finish(&mut self) -> Progress {
         if self.is_cut {
-            return None;
+            return Progress::Dropped;
         }
-        String::from_utf8(std::mem::take(&mut self.kept)).ok()
+        let kept = String::from_utf8(std::mem::take(&mut self.kept));
+        kept.map_or(Progress::Dropped, Progress::Kept)
     }
 }
