@@ -10,6 +10,7 @@ mod bucket;
 pub(crate) mod cache;
 mod cleanup;
 mod credential;
+mod egress;
 mod failure;
 mod fleet;
 mod memory;
@@ -18,6 +19,7 @@ mod pod;
 mod publish;
 mod queue;
 mod remote;
+mod token;
 pub(crate) mod watch;
 
 use std::panic::AssertUnwindSafe;
@@ -151,7 +153,8 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
     let observed = observe::observe(context, key, &sync).await?;
     let verdict = decide(&sync, &observed.facts, Timestamp::now());
     let version = observed.metadata_version.as_deref();
-    let applied = apply::apply(context, key, &sync, &verdict.writes, version).await;
+    let mut applied = apply::apply(context, key, &sync, &verdict.writes, version).await;
+    applied.add(observed.hand_over_token(context, key, &sync).await);
     let status = verdict.status(applied.fault.as_deref());
     let published = publish::publish(context, key, &sync, status, &applied).await?;
     announce::announce(&context.announcer, &sync, &verdict, &published);

@@ -249,6 +249,14 @@ impl Applied {
         self.fault.get_or_insert_with(|| Chain(fault).to_string());
     }
 
+    /// Takes over what became of one more write.
+    pub(crate) fn add(&mut self, written: Result<(), String>) {
+        if let Err(fault) = written {
+            self.retry = Some(self.retry.map_or(RETRY, |before| before.max(RETRY)));
+            self.fault.get_or_insert(fault);
+        }
+    }
+
     /// Returns when to try again.
     pub(crate) fn next(&self) -> Next {
         self.retry.map_or(Next::Rest, Next::After)
