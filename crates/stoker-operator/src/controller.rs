@@ -124,10 +124,7 @@ async fn work(context: Arc<Context>) {
         let result = pass.await.unwrap_or(Err(Error::Panicked));
         context.announcer.reconciled(started.elapsed(), result.is_ok());
         let next = match result {
-            Ok(next) => {
-                context.memories.with(&key, |memory| memory.failures = 0);
-                next
-            }
+            Ok(next) => next,
             Err(error) => {
                 let delay = context.memories.with(&key, memory::Memory::failed);
                 let (namespace, name) = (&key.namespace, &key.name);
@@ -158,7 +155,7 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
     let status = verdict.status(applied.fault.as_deref());
     let published = publish::publish(context, key, &sync, status, &applied).await?;
     announce::announce(&context.announcer, &sync, &verdict, &published);
-    Ok(observed.next.sooner(published.next()).sooner(applied.next()))
+    Ok(observed.next.sooner(published.next()).sooner(applied.next(context, key)))
 }
 
 /// What is to be done with a GatewaySync at all.
