@@ -16,7 +16,7 @@ use kube::core::DeserializeGuard;
 use stoker_api::condition::SyncStatus;
 use stoker_api::contract::report::Report;
 use stoker_api::{GatewaySync, SyncProfile, limit, names};
-use stoker_core::gateway::Pod;
+use stoker_core::gateway::{Choice, Pod};
 use tokio::sync::Notify;
 
 use super::watch::Change;
@@ -65,6 +65,8 @@ pub(crate) struct Belongings {
     pub(crate) shards: BTreeSet<u8>,
     /// The reports in them.
     pub(crate) reports: BTreeMap<String, Result<Report, String>>,
+    /// The status objects that have a report, by the name of the pod.
+    pub(crate) places: BTreeMap<String, Vec<u8>>,
     /// How many status objects the agents' Role covers.
     pub(crate) role: Option<u8>,
     /// The service accounts that are bound to it.
@@ -77,6 +79,7 @@ pub(crate) struct Cache {
     tables: RwLock<Tables>,
     unlisted: AtomicUsize,
     listed: Notify,
+    profiles_changed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -148,6 +151,29 @@ impl Cache {
         self.read(|tables| tables.profiles.get(key).cloned())
     }
 
+    /// Returns every SyncProfile.
+    pub(crate) fn profiles(&self) -> Vec<(Key, Arc<SyncProfile>)> {
+        self.read(|tables| {
+            let profiles = tables.profiles.iter();
+            profiles.map(|(key, profile)| (key.clone(), Arc::clone(profile))).collect()
+        })
+    }
+
+    /// Returns how many gateways use a SyncProfile.
+    pub(crate) fn users_of(&self, profile: &Key) -> usize {
+        self.read(|tables| {
+            let pods = tables.pods.in_namespace(&profile.namespace);
+            let users = pods
+                .filter(|(_, pod)| !pod.is_ending && pod.choice() == Choice::Object(&profile.name));
+            users.count()
+        })
+    }
+
+    /// Waits until a SyncProfile, or a pod that names one, has changed.
+    pub(crate) async fn profiles_changed(&self) {
+        self.profiles_changed.notified().await;
+    }
+
     /// Returns the version of a Secret, where the watch has seen it.
     pub(crate) fn secret_version(&self, key: &Key) -> Option<String> {
         self.read(|tables| tables.secrets.get(key).cloned())
@@ -185,6 +211,10 @@ impl Cache {
             // Most changes of a pod are about what is not kept here.
             if now == changed.before {
                 return Vec::new();
+            }
+            let names_profile = |pod: &Arc<Pod>| matches!(pod.choice(), Choice::Object(_));
+            if changed.before.iter().chain(&now).any(names_profile) {
+                self.profiles_changed.notify_one();
             }
             tables.syncs_of(changed.before.iter().chain(&now))
         })
@@ -252,6 +282,7 @@ impl Cache {
         };
         self.write(|tables| {
             let changed = tables.profiles.change(scope, change);
+            self.profiles_changed.notify_one();
             let namespaces = changed.keys.into_iter().map(|key| key.namespace);
             tables.syncs_in(&namespaces.collect())
         })
@@ -326,7 +357,10 @@ impl Tables {
             if let Some(OwnedMap::Reports(reports)) = map(&name).map(|owned| &owned.object) {
                 belongings.shards.insert(shard);
                 let reports = reports.iter().map(|(pod, report)| (pod.clone(), report.clone()));
-                belongings.reports.extend(reports);
+                for (pod, report) in reports {
+                    belongings.places.entry(pod.clone()).or_default().push(shard);
+                    belongings.reports.insert(pod, report);
+                }
             }
         }
         let rights = place(&names::agent_role(&key.name));

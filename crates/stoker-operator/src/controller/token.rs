@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn tokens_are_renewed_ten_minutes_before_their_end_or_half_way() {
-        let minutes = |count| Duration::from_secs(60 * count);
+        let minutes = |count: u64| Duration::from_secs(60 * count);
         assert_eq!(usable(minutes(60)), minutes(50));
         assert_eq!(usable(minutes(8)), minutes(4));
     }
