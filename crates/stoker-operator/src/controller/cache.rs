@@ -350,7 +350,7 @@ impl Tables {
         if let Some(OwnedMap::Metadata(metadata)) =
             map(&names::metadata_config_map(&key.name)).map(|owned| &owned.object)
         {
-            belongings.metadata = Some(metadata.clone());
+            belongings.metadata = Some(PublishedMetadata::clone(metadata));
         }
         for shard in (0..u8::MAX).take(limit::SHARDS) {
             let name = names::status_config_map(&key.name, shard);

@@ -88,7 +88,7 @@ mod tests {
         let first = status(&good, 3, now);
         assert_eq!((first.gateways, &*first.conditions[0].status), (Some(3), "True"));
         good.status = Some(first.clone());
-        let later = now + Duration::from_secs(60);
+        let later = now + Duration::from_mins(1);
         assert_eq!(status(&good, 3, later), first, "nothing is written twice");
         let bad = sync_profile("press", profile().mapping("a", "../etc")).build();
         let found = &status(&bad, 0, now).conditions[0];

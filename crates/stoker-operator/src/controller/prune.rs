@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::cache::Key;
 use super::{Context, Next};
 
-const KEPT_FOR: Duration = Duration::from_secs(10 * 60);
+const KEPT_FOR: Duration = Duration::from_mins(10);
 
 /// Removes reports whose time has come, and says when the next one's does.
 pub(crate) async fn prune(context: &Context, key: &Key, sync: &GatewaySync) -> Next {
@@ -55,7 +55,7 @@ async fn remove(context: &Context, key: &Key, pod: &str, shards: &[u8]) {
     let maps: Api<ConfigMap> = Api::namespaced(context.shared.client.clone(), &key.namespace);
     for shard in shards {
         let name = names::status_config_map(&key.name, *shard);
-        let patch = Patch::Merge(json!({ "data": BTreeMap::from([(pod, ())]) }));
+        let patch = Patch::Merge(json!({ "data": BTreeMap::from([(pod, None::<String>)]) }));
         if let Err(error) = maps.patch_metadata(&name, &PatchParams::default(), &patch).await {
             let namespace = &key.namespace;
             tracing::warn!(%namespace, name, pod, error = %Chain(&error), "failed to remove a report");
