@@ -50,6 +50,8 @@ impl Last {
         let Job { goal, trigger, .. } = job;
         let mut fields = Report::new(goal.gateway.clone(), "", "", SyncStatus::Pending);
         run.describe(&mut fields);
+        let milliseconds = u64::try_from(run.durations.total.as_millis()).unwrap_or(u64::MAX);
+        fields.duration = Some(Duration::from_millis(milliseconds).into());
         let is_news = matches!(run.outcome, Outcome::Synced | Outcome::DryRun);
         if is_news {
             fields.trigger = Some(*trigger);
