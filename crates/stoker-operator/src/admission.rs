@@ -1,12 +1,15 @@
-//! The admission webhook: `POST /mutate-v1-pod` adds the agent to pods that ask for it.
+//! The admission webhook: `POST /mutate-v1-pod` adds the agent to pods that ask for it, and
+//! `POST /validate-stoker` checks GatewaySyncs and SyncProfiles.
 //!
 //! Decisions are `stoker_core::admission`'s. This part reads the request, looks GatewaySyncs up in
 //! the directory, asks the API server once where the directory knows none, and writes the response.
 
+mod denial;
 mod handler;
 mod lookup;
 mod metrics;
 mod response;
+mod validate;
 
 use std::time::Duration;
 
@@ -17,6 +20,7 @@ use stoker_runtime::server::{Limits, Server};
 use crate::directory::Directory;
 use crate::run::Shared;
 
+use denial::Denials;
 use handler::{Memory, Webhook};
 pub(crate) use metrics::Metrics;
 
@@ -112,7 +116,8 @@ pub(crate) async fn run(
     let settings = arguments.settings();
     let policy = arguments.policy();
     let memory = Memory::default();
-    let webhook = Webhook { directory, settings, policy, metrics, memory };
+    let denials = Denials::start(shared.client.clone());
+    let webhook = Webhook { directory, settings, policy, metrics, memory, denials };
     let limits = Limits {
         connections: 1024,
         // The API server waits 2 s.

@@ -14,8 +14,10 @@ use stoker_runtime::server::{Handler, Reply, json, text};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Metrics;
+use super::denial::{Denials, Denied};
 use super::lookup::look_up;
 use super::response;
+use super::validate;
 use crate::directory::Directory;
 
 /// The largest request that is read. The API server's objects are at most 3 MiB.
@@ -31,6 +33,7 @@ pub(super) struct Webhook {
     pub(super) policy: Policy,
     pub(super) metrics: Metrics,
     pub(super) memory: Memory,
+    pub(super) denials: Denials,
 }
 
 /// What requests may take of memory, all together.
@@ -50,9 +53,11 @@ struct Reviewed {
 
 impl Handler for Webhook {
     async fn respond(&self, request: Request<Incoming>, _: SocketAddr) -> Reply {
-        if request.uri().path() != "/mutate-v1-pod" {
-            return text(StatusCode::NOT_FOUND, "not found\n");
-        }
+        let is_validation = match request.uri().path() {
+            "/mutate-v1-pod" => false,
+            "/validate-stoker" => true,
+            _ => return text(StatusCode::NOT_FOUND, "not found\n"),
+        };
         if *request.method() != Method::POST {
             return text(StatusCode::METHOD_NOT_ALLOWED, "only POST is served here\n");
         }
@@ -61,6 +66,12 @@ impl Handler for Webhook {
             Ok(body) => body,
             Err(refusal) => return refusal,
         };
+        if is_validation {
+            return validate::review(&body.bytes).map_or_else(
+                |reason| text(StatusCode::BAD_REQUEST, format!("{reason}\n")),
+                |response| json(StatusCode::OK, response),
+            );
+        }
         match self.review(&body.bytes).await {
             Ok(Reviewed { uid, decision }) => {
                 self.metrics.count(word(&decision), started.elapsed());
@@ -94,7 +105,23 @@ impl Webhook {
         let pod = review.request.object.unwrap_or_default();
         let decision = self.judge(&namespace, &pod).await;
         announce(&namespace, &pod, &decision);
+        if review.request.dry_run != Some(true) {
+            self.record(&namespace, &decision);
+        }
         Ok(Reviewed { uid, decision })
+    }
+
+    /// Writes an event about a denial.
+    fn record(&self, namespace: &str, decision: &Decision) {
+        let Decision::Deny(denial) = decision else { return };
+        let Some(sync) = &denial.sync else { return };
+        let known = self.directory.sync(namespace, sync);
+        self.denials.add(Denied {
+            namespace: namespace.to_owned(),
+            sync: sync.clone(),
+            uid: known.and_then(|known| known.metadata.uid.clone()),
+            message: denial.message.clone(),
+        });
     }
 
     async fn judge(&self, namespace: &str, pod: &Pod<'_>) -> Decision {
