@@ -14,7 +14,7 @@ use crate::path::RelPath;
 use crate::source::ObjectId;
 
 /// Raised when the rules of the planner change, so that the next run looks at everything once.
-const RULES: &str = "stoker rules 2";
+const RULES: &str = "stoker rules 3";
 
 /// Everything a run needs to know besides the source.
 #[derive(Debug, Clone)]
@@ -35,6 +35,19 @@ pub struct Request {
     pub drift: DriftPolicy,
     /// Whether there is a gateway to tell, so that scans are remembered as owed.
     pub scan: Scan,
+    /// Where the commit comes from, where a change of that has to be confirmed.
+    pub origin: Option<Origin>,
+}
+
+/// Where a commit comes from, as people know it. No credentials in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The URL of the repository.
+    pub repository: String,
+    /// The ref that was asked for.
+    pub reference: String,
+    /// The process that asked for it, and its host.
+    pub process: String,
 }
 
 /// A part of the source and its place below the data root.
@@ -155,6 +168,7 @@ impl Request {
             look: Look::Touched,
             drift: DriftPolicy::Repair,
             scan: Scan::None,
+            origin: None,
         }
     }
 
@@ -179,6 +193,24 @@ impl Request {
         }
         fingerprint.add(format!("{:?}", self.excludes).as_bytes());
         fingerprint.finish()
+    }
+}
+
+impl Deletion {
+    /// Returns whether every deletion is confirmed, that of files that no sync brought included.
+    pub(crate) fn is_confirmed(self) -> bool {
+        matches!(self, Self::Unlimited | Self::Percent(100..))
+    }
+}
+
+impl Origin {
+    /// Returns whether both name one repository. A slash or `.git` at the end means nothing.
+    pub fn is_same_repository(&self, other: &Self) -> bool {
+        fn essence(url: &str) -> &str {
+            let url = url.trim_end_matches('/');
+            url.strip_suffix(".git").unwrap_or(url)
+        }
+        essence(&self.repository) == essence(&other.repository)
     }
 }
 

@@ -53,6 +53,14 @@ pub enum Error {
         /// What the commit holds.
         found: &'static str,
     },
+    /// A file is mapped to a path that is a directory of another mapping.
+    #[error("the file {file:?} is mapped to {path:?}, which is a directory of another mapping")]
+    FileOverDirectory {
+        /// The destination.
+        path: RelPath,
+        /// The source of the file mapping.
+        file: RelPath,
+    },
     /// A destination lies in a directory of ours.
     #[error("the destination {path:?} is reserved by Stoker")]
     ReservedDestination {

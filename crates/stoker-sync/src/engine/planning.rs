@@ -12,6 +12,7 @@ use crate::plan::{Error, Plan, Work};
 use crate::report::Durations;
 use crate::request::Request;
 use crate::source::{self, Entry, ObjectId, Sink, Source};
+use crate::warning;
 
 /// What planning goes by.
 #[derive(Debug, Clone, Copy)]
@@ -64,11 +65,14 @@ impl Planning<'_> {
     pub(super) fn nothing(&self) -> Plan {
         let mut warnings = self.view.notices.clone();
         warnings.extend(self.view.manifest.header().warnings.iter().cloned());
+        let foreign_kept = self.view.manifest.header().kept.clone();
+        warnings.extend(warning::of_kept(&foreign_kept));
         Plan {
             changes: Vec::new(),
             unchanged: self.view.manifest.header().files,
             warnings,
             drift: Vec::new(),
+            foreign_kept,
             previous_commit: self.view.commit().map(String::from),
             commit: self.request.commit.clone(),
             request: self.request.clone(),

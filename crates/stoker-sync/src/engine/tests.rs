@@ -3,6 +3,8 @@
 mod absent;
 mod deletion;
 mod drift;
+mod follow;
+mod foreign;
 mod foresight;
 mod overlap;
 mod ownership;

@@ -141,6 +141,7 @@ impl<'e> Written<'e> {
             touched: Halves::of(changes.iter().map(|change| &change.path)),
             changes,
             drift: plan.drift.clone(),
+            foreign_kept: plan.foreign_kept.clone(),
             warnings: plan.warnings.clone(),
             durations: plan.durations,
         }

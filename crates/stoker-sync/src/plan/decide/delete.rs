@@ -36,8 +36,10 @@ impl Deciding<'_> {
             if self.respelled.contains_key(&path) || self.dropped.contains_key(&path) {
                 continue;
             }
-            self.foreign.push(live.clone());
-            if !is_left && !wanted.contains(&path) {
+            let is_wanted = wanted.contains(&path);
+            let kind = if is_wanted { DriftKind::Modified } else { DriftKind::Foreign };
+            self.foreign.push(Drifted { path: live.clone(), kind });
+            if !is_left && !is_wanted {
                 self.orphans.insert(path);
             }
             self.out.work.respellings.extend(differing);
@@ -64,18 +66,13 @@ impl Deciding<'_> {
                 census.delete(place_of(mapping));
             }
         }
-        for path in &self.orphans {
-            let claim = self.by.ownership.claim(path).map(RelPath::from_clean);
-            census.delete_foreign(&claim.unwrap_or_default());
-        }
         census.check(self.by.request.deletion).map_err(Error::MassDeletion)
     }
 
     /// Names foreign files where the last sync had left none.
     pub(super) fn report_foreign(&mut self) {
         if self.by.is_same_profile {
-            let drifted = |path| Drifted { path, kind: DriftKind::Foreign };
-            self.out.drift.extend(std::mem::take(&mut self.foreign).into_iter().map(drifted));
+            self.out.drift.append(&mut self.foreign);
         }
     }
 
@@ -127,7 +124,7 @@ impl Deciding<'_> {
 
 fn place_of(mapping: &MappingRecord) -> Place {
     let MappingRecord { destination, source, .. } = mapping;
-    Place { destination: destination.clone(), source: Some(source.clone()) }
+    Place { destination: destination.clone(), source: source.clone() }
 }
 
 /// Returns where the source of a mapping had a file.
