@@ -36,7 +36,7 @@ pub struct Request {
     /// Whether there is a gateway to tell, so that scans are remembered as owed.
     pub scan: Scan,
     /// Where the commit comes from, where a change of that has to be confirmed.
-    pub origin: Option<Origin>,
+    pub origin: Option<Box<Origin>>,
 }
 
 /// Where a commit comes from, as people know it. No credentials in it.

@@ -100,7 +100,7 @@ impl View {
 
     /// Returns where the files of the last sync came from, if that is known.
     pub fn origin(&self) -> Option<&Origin> {
-        self.manifest.header().origin.as_ref()
+        self.manifest.header().origin.as_deref()
     }
 
     /// Returns how many files are ours.

@@ -31,7 +31,7 @@ pub(crate) struct Header {
     /// Files in owned directories that no sync brought and that were kept.
     pub(crate) kept: Listed,
     /// Where the commit came from, if that was said.
-    pub(crate) origin: Option<Origin>,
+    pub(crate) origin: Option<Box<Origin>>,
 }
 
 /// A mapping as it was.
@@ -142,12 +142,12 @@ fn kept(reader: &mut Reader<'_>) -> Option<Listed> {
 
 /// Headers of earlier versions end before it. `None` is damage.
 #[expect(clippy::option_option, reason = "damage is not the same as an origin that is not known")]
-fn origin(reader: &mut Reader<'_>) -> Option<Option<Origin>> {
+fn origin(reader: &mut Reader<'_>) -> Option<Option<Box<Origin>>> {
     if reader.0.is_empty() || reader.number()? == 0 {
         return Some(None);
     }
     let [repository, reference, process] = [text(reader)?, text(reader)?, text(reader)?];
-    Some(Some(Origin { repository, reference, process }))
+    Some(Some(Box::new(Origin { repository, reference, process })))
 }
 
 fn text(reader: &mut Reader<'_>) -> Option<String> {

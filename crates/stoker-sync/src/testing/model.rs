@@ -144,8 +144,8 @@ fn items(found: &[(&Mapping, Found<'_>)], request: &Request) -> Vec<Item> {
 fn has_clash(items: &[Item], dir: &[u8], floor: usize) -> bool {
     let is_here = |item: &&Item| path::parent(&item.path) == dir && item.mapping >= floor;
     let here: Vec<&Item> = items.iter().filter(is_here).collect();
-    let names: BTreeSet<&Path> = here.iter().map(|item| &item.path).collect();
-    names.into_iter().any(|name| {
+    let paths: BTreeSet<&Path> = here.iter().map(|item| &item.path).collect();
+    paths.into_iter().any(|name| {
         let mut named: Vec<&&Item> = here.iter().filter(|item| item.path == *name).collect();
         named.sort_by_key(|item| item.mapping);
         let Some(top) = named.last() else { return false };

@@ -112,9 +112,9 @@ fn a_profile_that_allows_every_deletion_confirms_these_too() {
     assert!(!scratch.exists("data/projects/line3"));
 }
 
-fn from(repository: &str, reference: &str, process: &str) -> Option<Origin> {
+fn from(repository: &str, reference: &str, process: &str) -> Origin {
     let [repository, reference, process] = [repository, reference, process].map(str::to_owned);
-    Some(Origin { repository, reference, process })
+    Origin { repository, reference, process }
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn another_repository_may_not_remove_the_files_of_the_last_one_unasked() {
     let scratch = Scratch::new();
     let (one, other) = (Commit::of([("p/a/x", "1"), ("p/b/y", "2")]), Commit::of([("p/a/x", "3")]));
     let ask = |commit: &Commit, repository: &str| Request {
-        origin: from(repository, "main", "pid 1"),
+        origin: Some(Box::new(from(repository, "main", "pid 1"))),
         ..asked(commit, Look::Stat)
     };
     sync(&scratch, &one, &ask(&one, "https://git.example/one.git")).unwrap();
@@ -146,7 +146,7 @@ fn another_ref_of_another_process_is_told_where_it_changes_files() {
     let scratch = Scratch::new();
     let (one, other) = (Commit::of([("p/a/x", "1")]), Commit::of([("p/a/x", "2")]));
     let run = |commit: &Commit, reference: &str, process: &str| {
-        let origin = from("https://git.example/one", reference, process);
+        let origin = Some(Box::new(from("https://git.example/one", reference, process)));
         let report = sync(&scratch, commit, &Request { origin, ..asked(commit, Look::Stat) });
         codes(&report.unwrap())
     };
