@@ -6,6 +6,7 @@ use stoker_api::word::{HttpUrl, RepoUrl, SafeUrl, Transport};
 
 use crate::auth::Auth;
 use crate::limits::Limits;
+use crate::server_words::ServerWords;
 
 /// Everything needed to reach one repository.
 ///
@@ -27,6 +28,8 @@ pub struct Access {
     pub helper: PathBuf,
     /// How long one operation may take.
     pub limits: Limits,
+    /// What the server said when an operation failed.
+    pub server_words: ServerWords,
 }
 
 /// Whether credentials may travel over `http://` to another machine.
@@ -49,6 +52,7 @@ impl Access {
             plain_http: PlainHttp::Refused,
             helper: helper.into(),
             limits: Limits::default(),
+            server_words: ServerWords::default(),
         }
     }
 

@@ -22,6 +22,7 @@ pub mod memfile;
 mod process;
 pub mod remote;
 pub mod resolve;
+mod server_words;
 pub mod store;
 
 pub use access::{Access, PlainHttp};
@@ -29,4 +30,5 @@ pub use auth::Auth;
 pub use cancel::Cancel;
 pub use error::Error;
 pub use limits::Limits;
+pub use server_words::ServerWords;
 pub use store::{CommitSource, Store};

@@ -111,6 +111,12 @@ fn resolve_hint(error: &refs::Error, remote: &SafeUrl) -> String {
         refs::Error::Unreachable { .. } => {
             "if you trust that commit, say so with --allow-unreachable".to_owned()
         }
+        refs::Error::Empty { .. } => {
+            format!("push a branch first, or check the URL: git ls-remote {remote}")
+        }
+        refs::Error::TooShort { .. } => {
+            format!("give at least 7 digits of the id; list what is there: git ls-remote {remote}")
+        }
         refs::Error::Ambiguous { .. } => "give more digits of the commit's id".to_owned(),
         refs::Error::Range { .. } | refs::Error::NotFound { .. } => {
             format!("list what is there: git ls-remote {remote}")
@@ -147,6 +153,14 @@ fn fault_hint(fault: &Fault, remote: &SafeUrl) -> String {
         | Fault::Other { .. } => {
             format!("try the same by hand: git ls-remote {remote}")
         }
+        Fault::ServerCorrupt => {
+            "repair the repository on the server, where `git fsck --full` finds what is damaged; -v \
+             shows what the server said"
+                .to_owned()
+        }
+        Fault::NotGit => format!(
+            "check the URL and whether it needs credentials; this shows what it serves: curl -sSL {remote}"
+        ),
         Fault::ObjectFormat => {
             "use a repository with SHA-1 ids, as git init --object-format=sha1 makes it".to_owned()
         }

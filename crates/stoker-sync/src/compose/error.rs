@@ -20,10 +20,12 @@ pub enum Error {
         source: source::Error,
     },
     /// A required mapping has no source.
-    #[error("the source {path:?} is not in the commit")]
+    #[error("the source {path:?} is not in the commit{}", did_you_mean(.nearest))]
     SourceMissing {
         /// The mapping's source.
         path: RelPath,
+        /// A path of the commit that is spelled like it.
+        nearest: Option<RelPath>,
     },
     /// A mapping's source is or lies beneath a symbolic link.
     #[error("the source {path:?} is, or lies beneath, a symbolic link; links are not followed")]
@@ -123,6 +125,10 @@ impl fmt::Display for Refused {
         let more = if shown.len() < name.len() { "…" } else { "" };
         write!(f, "{:?}{more} {fault}", Quoted(&place))
     }
+}
+
+fn did_you_mean(nearest: &Option<RelPath>) -> String {
+    nearest.as_ref().map_or_else(String::new, |path| format!("; did you mean {path:?}?"))
 }
 
 fn count_names(refused: &[Refused]) -> String {

@@ -43,7 +43,15 @@ impl<'e> Written<'e> {
         if written.plan.is_noop() {
             return Ok(written);
         }
-        written.prepare(source, cancel)?;
+        if let Err(error) = written.prepare(source, cancel) {
+            // One stops the write; a person who commits the files wants to know all of them.
+            return match error {
+                write::Error::LfsPointers { .. } => {
+                    Err(written.plan.refuse_pointers(source).err().unwrap_or(error))
+                }
+                error => Err(error),
+            };
+        }
         written.plan.durations.write = begin.elapsed();
         Ok(written)
     }
