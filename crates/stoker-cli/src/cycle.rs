@@ -113,7 +113,8 @@ fn show(
     outcome: &mut Outcome,
 ) -> Result<Plan, Failure> {
     let mut request = setting.target.request(&subject.commit)?;
-    let mut view = View::open(&setting.target.data.data)
+    let data = &setting.target.data;
+    let mut view = View::open_following(&data.data, &data.follow)
         .map_err(|error| cause::view(&error, setting.target))?;
     outcome.found(&view);
     view.foresee(subject.foresight.take());
@@ -121,7 +122,9 @@ fn show(
     setting.progress.phase("comparing".to_owned());
     let mut planned = view.plan(subject.source, &request, setting.cancel);
     // A deletion that would stop a sync is shown, too, and told.
-    if let Err(plan::Error::MassDeletion(blocked)) = &planned {
+    if let Err(blocked @ (plan::Error::MassDeletion(_) | plan::Error::OtherRepository { .. })) =
+        &planned
+    {
         let remedy = "a sync would stop here; --allow-mass-delete lifts that";
         outcome.warn(Code::DeletionBlocked, &format!("{blocked}: {remedy}"));
         request.deletion = Deletion::Unlimited;

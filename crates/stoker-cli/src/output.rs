@@ -86,7 +86,7 @@ impl Console {
                 if self.volume > Volume::Quiet {
                     self.stdout.text(&match (&outcome.changes, self.has_paths()) {
                         (Some(changes), true) => tree::draw(outcome, changes, usize::MAX),
-                        (Some(changes), false) => tree::draw(outcome, changes, tree::FEW),
+                        (Some(changes), false) => tree::draw(outcome, changes, tree::SCREEN),
                         (None, _) => summary::draw(outcome),
                     });
                 }

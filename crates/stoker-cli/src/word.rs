@@ -33,6 +33,8 @@ registry! {
         ProfilesInvalid = "ProfilesInvalid",
         /// Something that nobody here made stands where a file or a directory should be.
         Conflict = "Conflict",
+        /// The last run brought files of another repository, and some of them would go.
+        OtherRepository = "OtherRepository",
         /// The run would delete more than it may unasked.
         DeletionBlocked = "DeletionBlocked",
         /// The volume has no room for the new files.

@@ -74,6 +74,15 @@ pub(super) fn plan(error: &plan::Error, target: &Target) -> Failure {
         plan::Error::Fetch { source } => read(source, error),
         plan::Error::MassDeletion(_) => Failure::world(Reason::DeletionBlocked, error)
             .hint("look with `stoker plan`, then add --allow-mass-delete"),
+        plan::Error::OtherRepository { .. } => Failure::world(Reason::OtherRepository, error)
+            .hint("if that is meant, look with `stoker plan`, then add --allow-mass-delete"),
+        plan::Error::Link { path } => {
+            let place = target.data.data.join(OsStr::from_bytes(path));
+            Failure::world(Reason::Conflict, error).hint(format!(
+                "if its target is right (ls -ld {}), add --follow {path}",
+                shown(&place)
+            ))
+        }
         plan::Error::Make { path, .. } => {
             let failure = Failure::world(Reason::RenderFailed, error);
             let what = if failure.message.contains("`.GatewayName` is not known") {
@@ -106,8 +115,8 @@ pub(super) fn write(error: &write::Error, target: &Target) -> Failure {
             on_disk(Reason::DiskFull, error, target).hint(make_room(target))
         }
         write::Error::Read { source } => read(source, error),
-        write::Error::LfsPointer { .. } => Failure::world(Reason::LfsPointer, error)
-            .hint("commit the file itself, or exclude it with --exclude"),
+        write::Error::LfsPointers { .. } => Failure::world(Reason::LfsPointer, error)
+            .hint("commit the files themselves, or exclude them with --exclude"),
         write::Error::Cancelled(_) => cancelled(error),
         _ => on_disk(Reason::WriteFailed, error, target).hint(
             "nothing was applied; look at the volume (df -h, dmesg | tail), then run it again",
@@ -223,6 +232,10 @@ fn compose(error: &compose::Error, whole: &plan::Error, target: &Target) -> Fail
         compose::Error::Read { source } => read(source, whole),
         compose::Error::SourceMissing { .. } => Failure::world(Reason::SourceNotFound, whole)
             .hint(format!("check the source of the mapping: {listing}")),
+        compose::Error::FileOverDirectory { path, file } => Failure::world(Reason::Conflict, whole)
+            .hint(format!(
+                "to put the file into the directory, end it with a slash: --map {file}:{path}/"
+            )),
         compose::Error::Names { .. } => Failure::world(Reason::NamesRefused, whole)
             .hint("rename them in the repository, or exclude them"),
         compose::Error::TooManyEntries { .. } => Failure::world(Reason::MappingInvalid, whole)

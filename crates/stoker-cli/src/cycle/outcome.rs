@@ -198,11 +198,16 @@ impl Outcome {
 
     /// Names what someone else changed on the gateway.
     pub(crate) fn drifted(&mut self, drift: &[Drifted], policy: DriftPolicy, repair: Repair) {
-        let done = match (policy, repair) {
-            (DriftPolicy::Repair, Repair::Done) => "repaired",
-            (DriftPolicy::Repair, Repair::Failed) => "not repaired, because the run failed",
-            (DriftPolicy::Repair, Repair::Ahead) => "a sync repairs it",
-            (DriftPolicy::Report, _) => "left as it is",
+        let done = |kind| match (policy, repair, kind) {
+            (DriftPolicy::Repair, Repair::Done, DriftKind::Foreign) => "deleted",
+            (DriftPolicy::Repair, Repair::Failed, DriftKind::Foreign) => {
+                "not deleted, because the run failed"
+            }
+            (DriftPolicy::Repair, Repair::Ahead, DriftKind::Foreign) => "a sync deletes it",
+            (DriftPolicy::Repair, Repair::Done, _) => "repaired",
+            (DriftPolicy::Repair, Repair::Failed, _) => "not repaired, because the run failed",
+            (DriftPolicy::Repair, Repair::Ahead, _) => "a sync repairs it",
+            (DriftPolicy::Report, ..) => "left as it is",
         };
         let most = drift.len().min(MOST_LISTED);
         for drifted in &drift[..most] {
@@ -212,10 +217,14 @@ impl Outcome {
                 DriftKind::Foreign => "was added on the gateway",
             };
             let (code, path) = (Code::Drift.into(), Name::from(&drifted.path));
-            self.warnings.push(Warned { code, path, message: format!("{how}: {done}") });
+            self.warnings.push(Warned {
+                code,
+                path,
+                message: format!("{how}: {}", done(drifted.kind)),
+            });
         }
         if drift.len() > most {
-            self.warn(Code::Drift, &format!("… and {} more: {done}", drift.len() - most));
+            self.warn(Code::Drift, &format!("… and {} more", drift.len() - most));
         }
     }
 
@@ -247,7 +256,15 @@ impl Outcome {
         self.warnings.extend(warnings.iter().map(|warning| Warned {
             code: warning.code.into(),
             path: Name::from(&warning.path),
-            message: warning.message.clone(),
+            message: match warning.code {
+                stoker_sync::warning::Code::ForeignFilesKept => {
+                    format!(
+                        "{}; remove them, or let them go with --allow-mass-delete",
+                        warning.message
+                    )
+                }
+                _ => warning.message.clone(),
+            },
         }));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stoker_api::chain::Chain;
 use stoker_api::contract::metadata::Profile;
-use stoker_sync::request::{Deletion, Look, Scan};
+use stoker_sync::request::{Deletion, Look, Origin, Scan};
 use stoker_sync::{Missing, Options, Request};
 use stoker_text::template::Context;
 
@@ -37,6 +37,8 @@ pub(crate) struct Target {
     pub(crate) gateway: Option<stoker_ignition::Options>,
     /// The command that lists what there is to map.
     pub(crate) listing: String,
+    /// Where the commit comes from, if it comes from a repository.
+    pub(crate) origin: Option<Origin>,
 }
 
 impl Target {
@@ -58,6 +60,7 @@ impl Target {
             data: arguments.data.clone(),
             missing: if arguments.create { Missing::Create } else { Missing::Refuse },
             lock_timeout: arguments.lock_timeout,
+            follow: arguments.follow.clone(),
         };
         Self {
             profile: chosen.profile,
@@ -68,6 +71,7 @@ impl Target {
             look,
             gateway: None,
             listing: list_commit("REF"),
+            origin: None,
         }
     }
 
@@ -98,6 +102,7 @@ impl Target {
             request.deletion = Deletion::Unlimited;
         }
         request.look = self.look;
+        request.origin = self.origin.clone().map(Box::new);
         request.scan = match self.gateway {
             Some(_) => Scan::Owed,
             None => Scan::None,

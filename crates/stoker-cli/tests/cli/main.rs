@@ -5,6 +5,7 @@
 mod bare;
 mod bounds;
 mod canary;
+mod corpus;
 mod crash;
 mod credential;
 mod delivery;
