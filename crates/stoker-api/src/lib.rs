@@ -11,6 +11,7 @@
 //! | [`word`] | strings with a meaning: commits, refs, paths, URLs, intervals, secrets |
 //! | [`crd`] | the definitions of the custom resources, as they are installed |
 //! | [`chain`] | the one printer of errors |
+//! | [`warning`], [`retry`] | what a run warns of; when something that failed is tried again |
 //!
 //! With the feature `generate`, `generated` turns all of this into the CRD files and the reference
 //! pages. With `validate`, `validation` judges a manifest as the API server would.
@@ -25,11 +26,13 @@ pub mod generated;
 pub mod limit;
 pub mod names;
 mod registry;
+pub mod retry;
 mod rule;
 mod schema;
 pub mod syncprofile;
 #[cfg(feature = "validate")]
 pub mod validation;
+pub mod warning;
 pub mod word;
 
 pub use gatewaysync::GatewaySync;

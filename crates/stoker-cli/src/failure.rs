@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 use stoker_api::chain::Chain;
-
-use crate::word::{Reason, Word};
+use stoker_api::condition::Reason;
 
 /// A failure with everything that its reader needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Failure {
     /// One word that scripts can rely on.
-    pub(crate) reason: Word,
+    pub(crate) reason: Reason,
     /// What failed, on what, and why.
     pub(crate) message: String,
     /// What to do next; where possible, a command to paste. A script finds the key always.
@@ -36,7 +35,7 @@ impl Failure {
     /// the help of the command, once that is known.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self {
-            reason: Reason::Usage.into(),
+            reason: Reason::Usage,
             message: message.into(),
             hint: None,
             blame: Blame::Usage,
@@ -45,12 +44,9 @@ impl Failure {
     }
 
     /// Something outside of the command line failed.
-    pub(crate) fn world(
-        reason: impl Into<Word>,
-        error: &(dyn std::error::Error + 'static),
-    ) -> Self {
+    pub(crate) fn world(reason: Reason, error: &(dyn std::error::Error + 'static)) -> Self {
         Self {
-            reason: reason.into(),
+            reason,
             message: Chain(error).to_string(),
             hint: None,
             blame: Blame::World,

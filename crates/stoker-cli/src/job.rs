@@ -18,19 +18,19 @@ use std::sync::OnceLock;
 use stoker_api::GatewaySync;
 use stoker_api::gatewaysync::{Polling, ResolvedSecretRef, Webhook};
 use stoker_api::names::SecretKey;
+use stoker_api::warning::WarningCode;
 use stoker_core::refs::{Unreachable, Wanted};
 use stoker_git::Access;
 
 use crate::arguments::{GatewayArguments, RepositoryArguments, TargetArguments};
 use crate::failure::Failure;
-use crate::word::Code;
 use document::Documents;
 use secret::Secrets;
 pub(crate) use store::real;
-pub(crate) use target::Target;
+pub(crate) use target::{MEND_THE_PROFILE, Target};
 
 /// What people should know although the run goes on.
-pub(crate) type Warning = (Code, String);
+pub(crate) type Warning = (WarningCode, String);
 type Flags<'a> = (&'a RepositoryArguments, &'a TargetArguments, &'a GatewayArguments);
 
 /// Files from a commit, to a directory, for a gateway.
@@ -100,18 +100,18 @@ impl Job {
         let flags = target;
         let mut target = Target::new(chosen, flags);
         let is_paused = |sync: &GatewaySync| sync.spec.paused == Some(true);
-        target.profile.paused |= documents.gateway_sync().is_some_and(is_paused);
-        target.values.git_ref = Some(git_ref.to_owned());
+        target.run.profile.paused |= documents.gateway_sync().is_some_and(is_paused);
+        target.run.values.git_ref = Some(git_ref.to_owned());
         target.listing = target::list_commit(git_ref);
-        target.origin = Some(stoker_sync::request::Origin {
+        target.run.origin = Some(stoker_run::Origin {
             repository: origin.access.remote().to_string(),
             reference: git_ref.to_owned(),
             process: this_process().to_owned(),
         });
-        target.values.cr_name = documents.name();
-        target.values.namespace = documents.namespace();
-        target.confirmed = documents.confirmed();
-        target.gateway = target::gateway_options(gateway, api_key)?;
+        target.run.values.cr_name = documents.name();
+        target.run.values.namespace = documents.namespace();
+        target.run.confirmed = documents.confirmed();
+        target.run.gateway = target::gateway_options(gateway, api_key)?;
         target.check(flags)?;
         let polling = documents.gateway_sync().and_then(|sync| sync.spec.polling.clone());
         Ok(Self {
@@ -136,10 +136,9 @@ fn this_process() -> &'static str {
 
 /// What people should know of flags and file, though both are right.
 fn warnings(documents: &Documents, secrets: &Secrets) -> Vec<Warning> {
-    let skipped = documents
-        .skipped
-        .iter()
-        .map(|title| (Code::DocumentSkipped, format!("{title} is for a cluster only: skipped")));
+    let skipped = documents.skipped.iter().map(|title| {
+        (WarningCode::DocumentSkipped, format!("{title} is for a cluster only: skipped"))
+    });
     let webhook = documents.gateway_sync().and_then(|sync| sync.spec.webhook.as_ref());
     let references = webhook.into_iter().flat_map(|webhook| {
         let Webhook { secret_ref, previous_secret_ref, enabled: _ } = webhook;
@@ -151,7 +150,7 @@ fn warnings(documents: &Documents, secrets: &Secrets) -> Vec<Warning> {
         let message = format!(
             "spec.webhook.{field}: nothing serves Secret {name}, key {key}; only a cluster uses it"
         );
-        (!secrets.has(&reference)).then_some((Code::ReferenceUnused, message))
+        (!secrets.has(&reference)).then_some((WarningCode::ReferenceUnused, message))
     });
     skipped.chain(unserved).chain(secrets.warnings().iter().cloned()).collect()
 }

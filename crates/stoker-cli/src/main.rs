@@ -3,16 +3,15 @@
 mod arguments;
 mod cli;
 mod commands;
-mod cycle;
 mod descriptors;
+mod explain;
 mod failure;
-mod gate;
 mod job;
+mod outcome;
 mod output;
 mod progress;
 mod signal;
 mod trigger;
-mod word;
 
 use std::process::ExitCode;
 

@@ -6,14 +6,15 @@ mod summary;
 mod tree;
 mod wish;
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use serde::Serialize;
-use stoker_sync::path::Quoted;
+use stoker_run::Quoted;
 
-use crate::cycle::Outcome;
 use crate::failure::{Blame, Failure};
+use crate::outcome::{Outcome, Warned};
 pub(crate) use escape::word;
 use stream::{Stdout, tell};
 pub(crate) use wish::format_in;
@@ -53,6 +54,9 @@ pub(crate) struct Console {
     stdout: Stdout,
 }
 
+/// How many warnings of one code are printed to those who did not ask for more.
+const MOST_WARNINGS: usize = 10;
+
 impl Console {
     pub(crate) fn new(format: Format, volume: Volume, command: &'static str) -> Self {
         Self { format, volume, command, stdout: Stdout::default() }
@@ -76,25 +80,57 @@ impl Console {
     /// Prints what a run came to.
     pub(crate) fn outcome(&self, outcome: &Outcome) {
         if self.volume > Volume::Quiet {
-            for warning in &outcome.warnings {
-                tell(&format!("warning: {warning}"));
-            }
+            self.warnings(&outcome.warnings);
         }
         match self.format {
             Format::Json | Format::Yaml => self.value(outcome),
             Format::Table => {
                 if self.volume > Volume::Quiet {
-                    self.stdout.text(&match (&outcome.changes, self.has_paths()) {
+                    let text = match (&outcome.changes, self.has_paths()) {
                         (Some(changes), true) => tree::draw(outcome, changes, usize::MAX),
                         (Some(changes), false) => tree::draw(outcome, changes, tree::SCREEN),
                         (None, _) => summary::draw(outcome),
-                    });
+                    };
+                    self.stdout.text(&self.timed(&text));
                 }
                 if let Some(failure) = &outcome.error {
                     self.failure(failure);
                 }
             }
         }
+    }
+
+    /// Prints the warnings that the run before did not have: all of them, or the first of a code.
+    fn warnings(&self, warnings: &[Warned]) {
+        let most = if self.has_paths() { usize::MAX } else { MOST_WARNINGS };
+        let fresh: Vec<&Warned> = warnings.iter().filter(|warning| !warning.is_known).collect();
+        let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+        for warning in fresh {
+            let count = counts.entry(warning.code.as_str()).or_default();
+            *count += 1;
+            if *count <= most {
+                self.tell(&format!("warning: {warning}"));
+            }
+        }
+        for (code, count) in counts.into_iter().filter(|(_, count)| *count > most) {
+            let more = count - most;
+            self.tell(&format!("warning: … and {more} more of {code}; -v shows all"));
+        }
+    }
+
+    /// Prints one line on standard error.
+    fn tell(&self, line: &str) {
+        tell(&self.timed(line));
+    }
+
+    /// Puts the time before each line, where a command goes on and on and its lines are read later.
+    fn timed(&self, text: &str) -> String {
+        if self.command != "watch" {
+            return text.to_owned();
+        }
+        let now = jiff::Timestamp::now();
+        let lines: Vec<String> = text.lines().map(|line| format!("{now:.0} {line}")).collect();
+        lines.join("\n")
     }
 
     /// Prints why there is no result.
@@ -104,16 +140,15 @@ impl Console {
             failure.hint.get_or_insert_with(|| self.help());
         }
         if self.format == Format::Table {
-            tell(&format!("error: {}", failure.message));
+            self.tell(&format!("error: {}", failure.message));
             if let Some(hint) = &failure.hint {
-                tell(&format!("hint: {hint}"));
+                self.tell(&format!("hint: {hint}"));
             }
             return;
         }
-        let mut outcome = Outcome::begin(failure.git_ref.as_deref());
+        let mut outcome = Outcome::failed(failure.git_ref.clone().as_deref(), failure);
         // Those who read a plan find its list, whatever went wrong.
         outcome.changes = (self.command == "plan").then(Vec::new);
-        outcome.conclude(Err(failure));
         self.value(&outcome);
     }
 
@@ -154,7 +189,7 @@ impl Console {
     /// Prints a line that is no result: for people, on standard error.
     pub(crate) fn note(&self, line: &str) {
         if self.volume > Volume::Quiet {
-            tell(line);
+            self.tell(line);
         }
     }
 
@@ -174,7 +209,7 @@ impl Console {
     /// Prints what is being done, to those who want to know.
     pub(crate) fn detail(&self, line: &str) {
         if self.has_details() {
-            tell(line);
+            self.tell(line);
         }
     }
 

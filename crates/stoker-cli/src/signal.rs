@@ -7,10 +7,10 @@ use std::thread;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use stoker_sync::Cancel;
+use stoker_api::condition::Reason;
+use stoker_run::Cancel;
 
 use crate::failure::{Blame, Failure};
-use crate::word::Reason;
 
 /// What was asked for from outside, if anything.
 #[derive(Debug, Clone, Default)]
@@ -48,7 +48,7 @@ impl Interruption {
         let is_told = failure.reason == Reason::Cancelled;
         let message = if is_told { failure.message } else { "the run was cancelled".to_owned() };
         let hint = "what had begun was finished or undone; run the same command again";
-        Failure { reason: Reason::Cancelled.into(), message, ..failure }.hint(hint)
+        Failure { reason: Reason::Cancelled, message, ..failure }.hint(hint)
     }
 
     /// The exit code that says which signal ended the run.

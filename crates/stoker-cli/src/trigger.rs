@@ -13,10 +13,10 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
-use stoker_sync::Cancel;
+use stoker_api::condition::Reason;
+use stoker_run::Cancel;
 
 use crate::failure::Failure;
-use crate::word::Reason;
 
 /// How often a wait looks whether it was asked to end.
 const GLANCE: Duration = Duration::from_millis(50);

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use stoker_sync::Half;
+
 use crate::error::{Consequence, Error};
 use crate::gateway::Gateway;
-use crate::half::Half;
 use crate::health::{A_MOMENT, Readiness};
 use crate::scan::Scan;
 
@@ -43,6 +44,9 @@ impl Gateway {
     /// The same for a caller who has waited for this gateway before: one that starts gets what is
     /// left of its time.
     pub fn approach_after(&self, waited: Duration, run: Run) -> Result<Approach, Error> {
+        // A key that can't be used is reported before anything is written, though the gateway may
+        // not answer.
+        self.client.check_key_file()?;
         let asked = Instant::now();
         let started = match (self.readiness(), run) {
             // What pings oddly may still serve the API: its answer to the key counts for more.
@@ -59,13 +63,19 @@ impl Gateway {
             }
         };
         let left = self.limits.gateway.saturating_sub(asked.elapsed()).max(A_MOMENT);
-        match started.and_then(|()| self.check_key_within(left)) {
-            Ok(()) => Ok(Approach::Scan),
-            Err(error) => match error.consequence() {
-                Consequence::WriteNothing => Err(error),
-                Consequence::ScanOwed => Ok(Approach::Land { scan: Scan::Owed, why: error }),
-            },
-        }
+        judge(started.and_then(|()| self.check_key_within(left)))
+    }
+
+    /// The same for a caller who comes back later by itself: a gateway that starts, is not
+    /// commissioned or does not listen is not waited for. Its scan is owed, on the first run too.
+    pub fn approach_at_once(&self) -> Result<Approach, Error> {
+        self.client.check_key_file()?;
+        let started = match self.readiness() {
+            Readiness::Unknown(_) => Ok(()),
+            readiness => readiness.in_service(Duration::ZERO),
+        };
+        let key = || self.scan_status(Half::Projects, self.limits.call).map(drop);
+        judge(started.and_then(|()| key()))
     }
 
     /// Asks for something harmless that needs the key.
@@ -75,5 +85,16 @@ impl Gateway {
 
     fn check_key_within(&self, left: Duration) -> Result<(), Error> {
         self.patiently(|| self.scan_status(Half::Projects, left)).map(drop)
+    }
+}
+
+/// An error that lets the files land makes the scan owed; any other refuses.
+fn judge(ready: Result<(), Error>) -> Result<Approach, Error> {
+    match ready {
+        Ok(()) => Ok(Approach::Scan),
+        Err(error) => match error.consequence() {
+            Consequence::WriteNothing => Err(error),
+            Consequence::ScanOwed => Ok(Approach::Land { scan: Scan::Owed, why: error }),
+        },
     }
 }

@@ -7,16 +7,19 @@ use std::time::Duration;
 
 use hyper::Method;
 use serde_json::Value;
+use stoker_sync::Cancel;
 use tokio::runtime::Runtime;
 
 use crate::answer::Answer;
-use crate::cancel::Cancel;
 use crate::endpoint::Address;
 use crate::error::Error;
 use crate::gateway::{Limits, Options};
 use crate::key::Key;
 use crate::tls;
 use crate::transport::{Question, Target};
+
+/// How often a call that waits checks whether it was cancelled.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// The way to one gateway.
 pub(crate) struct Client {
@@ -97,7 +100,7 @@ impl Client {
         self.runtime().block_on(async {
             tokio::select! {
                 () = tokio::time::sleep(duration) => Ok(()),
-                () = self.cancel.cancelled() => Err(Error::Cancelled),
+                () = self.cancelled() => Err(Error::Cancelled),
             }
         })
     }
@@ -123,7 +126,7 @@ impl Client {
             tokio::select! {
                 // Cancelled before it began: nothing is sent.
                 biased;
-                () = self.cancel.cancelled() => Err(Error::Cancelled),
+                () = self.cancelled() => Err(Error::Cancelled),
                 answer = self.ask_within(within, question) => answer,
             }
         })
@@ -156,6 +159,18 @@ impl Client {
             return second;
         }
         answer
+    }
+
+    /// Waits until the run is asked to end.
+    async fn cancelled(&self) {
+        while !self.cancel.is_cancelled() {
+            tokio::time::sleep(CANCEL_INTERVAL).await;
+        }
+    }
+
+    /// Reads the key without sending it.
+    pub(crate) fn check_key_file(&self) -> Result<(), Error> {
+        self.key_file.as_deref().map_or(Ok(()), |path| Key::read(path).map(drop))
     }
 
     fn runtime(&self) -> &Runtime {

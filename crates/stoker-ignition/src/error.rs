@@ -13,9 +13,10 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use reason::{Consequence, Reason, Retry};
-
-use crate::half::Half;
+pub use reason::Consequence;
+pub use stoker_api::condition::Reason;
+pub use stoker_api::retry::Retry;
+use stoker_sync::Half;
 
 /// Which request: method and address, never a header or a body.
 #[derive(Clone, PartialEq, Eq)]
@@ -138,14 +139,14 @@ impl Error {
     pub(crate) fn is_passing(&self) -> bool {
         matches!(
             self.reason(),
-            Reason::ConnectionRefused
-                | Reason::Unreachable
-                | Reason::TimedOut
-                | Reason::ConnectionLost
+            Reason::GatewayConnectionRefused
+                | Reason::GatewayUnreachable
+                | Reason::GatewayTimedOut
+                | Reason::GatewayConnectionLost
                 | Reason::GatewayStarting
-                | Reason::NeedsCommissioning
-                | Reason::TooManyRequests
-                | Reason::ServerFault
+                | Reason::GatewayNeedsCommissioning
+                | Reason::GatewayTooManyRequests
+                | Reason::GatewayServerFault
         )
     }
 }

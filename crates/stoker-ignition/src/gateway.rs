@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::cancel::Cancel;
+use stoker_sync::Cancel;
+
 use crate::client::Client;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
@@ -59,7 +60,7 @@ impl Options {
             api_key_file: Some(api_key_file.into()),
             ca_file: None,
             limits: Limits::default(),
-            cancel: Cancel::never(),
+            cancel: Cancel::default(),
         }
     }
 }

@@ -7,7 +7,7 @@
 //! # Flow
 //!
 //! 1. [`Gateway::connect`] reads options, contacts nobody.
-//! 2. [`Gateway::approach`] asks whether the gateway is in service and takes our key:
+//! 2. [`Gateway::approach`] reads the key, then asks whether the gateway is in service and takes our key:
 //!    [`Approach::Scan`] goes on with 3, [`Approach::Land`] writes the files without lock and scan,
 //!    an error writes nothing.
 //! 3. [`Gateway::wait_for_designers`], then temporary files are written and made durable, then
@@ -35,13 +35,11 @@
 
 mod answer;
 mod approach;
-mod cancel;
 mod client;
 mod designer;
 mod endpoint;
 mod error;
 mod gateway;
-mod half;
 mod health;
 mod key;
 mod location;
@@ -52,14 +50,13 @@ mod tls;
 mod transport;
 
 pub use approach::{Approach, Run};
-pub use cancel::Cancel;
 pub use designer::{Designer, Policy};
 pub use endpoint::Endpoint;
 pub use error::{Call, Consequence, Error, Reason, Retry};
 pub use gateway::{Gateway, Limits, Options};
-pub use half::{Half, Halves};
 pub use health::Readiness;
 pub use key::fault_of_key;
 pub use lock::{Held, Lock, Refusal};
 pub use project::Verification;
 pub use scan::{Scan, ScanOutcome, retry_after};
+pub use stoker_sync::{Cancel, Half, Halves};

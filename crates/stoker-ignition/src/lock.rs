@@ -6,10 +6,10 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use stoker_sync::{Half, Halves};
 
 use crate::error::Error;
 use crate::gateway::Gateway;
-use crate::half::{Half, Halves};
 use crate::scan::Pace;
 
 /// How long the gateway itself waits for the lock before it answers 408.
@@ -83,7 +83,7 @@ impl Gateway {
     ///
     /// On an error nothing must be renamed.
     pub fn lock(&self, halves: Halves) -> Result<Lock, Refusal> {
-        if halves.is_empty() {
+        if halves.is_none() {
             return Ok(Lock::NotNeeded);
         }
         self.take(halves, self.limits.gateway)

@@ -3,10 +3,11 @@
 
 use std::time::{Duration, Instant};
 
+use stoker_sync::{Half, Halves};
+
 use crate::client::Access;
 use crate::error::{Error, Reason};
 use crate::gateway::Gateway;
-use crate::half::{Half, Halves};
 
 /// Pauses between two attempts at a scan that is owed; then every sync period.
 const RETRIES: [Duration; 4] = [
@@ -74,18 +75,28 @@ impl Scan {
 impl ScanOutcome {
     /// Returns whether nothing is left to ask for.
     pub fn is_settled(&self) -> bool {
-        self.owed().is_empty()
+        self.owed().is_none()
     }
 
     /// Returns the halves that must be asked for again, even if no file changes.
     pub fn owed(&self) -> Halves {
-        let mut owed = Halves::NONE;
-        for (half, scan) in [(Half::Projects, self.projects), (Half::Config, self.config)] {
-            if !scan.is_settled() {
-                owed = owed.with(half);
-            }
+        let is_owed = |half: &Half| !self.of(*half).is_settled();
+        Halves::BOTH.iter().filter(is_owed).fold(Halves::NONE, Halves::with)
+    }
+
+    /// Returns what became of one half.
+    pub fn of(&self, half: Half) -> Scan {
+        match half {
+            Half::Projects => self.projects,
+            Half::Config => self.config,
         }
-        owed
+    }
+
+    fn set(&mut self, half: Half, scan: Scan) {
+        match half {
+            Half::Projects => self.projects = scan,
+            Half::Config => self.config = scan,
+        }
     }
 }
 
@@ -107,29 +118,27 @@ pub fn retry_after(attempt: usize, sync_period: Duration) -> Duration {
 }
 
 impl Gateway {
-    /// Scans these halves, one after the other, and waits for each as long as the limits allow.
+    /// Scans these halves, one after the other in the order of [`Half::ORDER`], and waits for each as long as the limits allow.
     /// Releases their locks.
     pub fn scan(&self, halves: Halves) -> ScanOutcome {
-        let mut errors = Vec::new();
-        let mut one = |half| {
-            if !halves.contains(half) {
-                return Scan::Skipped;
-            }
+        let (projects, config) = (Scan::Skipped, Scan::Skipped);
+        let mut outcome = ScanOutcome { projects, config, errors: Vec::new() };
+        for half in halves.iter() {
             // Whoever stopped waiting, or is not there, is not asked for the other half either.
-            let is_over = errors.iter().any(|(_, error)| is_undelivered(error));
-            let asked = if is_over { None } else { Some(self.scan_half(half)) };
-            match asked {
+            let is_over = outcome.errors.iter().any(|(_, error)| is_undelivered(error));
+            let scanned = if is_over { None } else { Some(self.scan_half(half)) };
+            let scan = match scanned {
                 None => Scan::Owed,
                 Some(Ok(())) => Scan::Done,
                 Some(Err(error)) => {
                     let scan = if is_undelivered(&error) { Scan::Owed } else { Scan::Failed };
-                    errors.push((half, error));
+                    outcome.errors.push((half, error));
                     scan
                 }
-            }
-        };
-        let (projects, config) = (one(Half::Projects), one(Half::Config));
-        ScanOutcome { projects, config, errors }
+            };
+            outcome.set(half, scan);
+        }
+        outcome
     }
 
     fn scan_half(&self, half: Half) -> Result<(), Error> {
@@ -209,10 +218,10 @@ impl Status {
 fn is_undelivered(error: &Error) -> bool {
     matches!(
         error.reason(),
-        Reason::ConnectionRefused
-            | Reason::Unreachable
-            | Reason::TimedOut
-            | Reason::NeedsCommissioning
+        Reason::GatewayConnectionRefused
+            | Reason::GatewayUnreachable
+            | Reason::GatewayTimedOut
+            | Reason::GatewayNeedsCommissioning
             | Reason::GatewayStarting
             | Reason::Cancelled
     )
@@ -220,12 +229,12 @@ fn is_undelivered(error: &Error) -> bool {
 
 /// It is there, and will take the request in a while.
 fn is_busy(error: &Error) -> bool {
-    matches!(error.reason(), Reason::GatewayStarting | Reason::TooManyRequests)
+    matches!(error.reason(), Reason::GatewayStarting | Reason::GatewayTooManyRequests)
 }
 
 fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Unauthorized { .. } | Error::Forbidden { .. })
-        || matches!(error.reason(), Reason::KeyMissing | Reason::KeyUnusable)
+        || matches!(error.reason(), Reason::GatewayKeyMissing | Reason::GatewayKeyUnusable)
 }
 
 #[cfg(test)]

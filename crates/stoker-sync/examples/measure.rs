@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use stoker_sync::request::{Deletion, Look, Mapping};
-use stoker_sync::{Cancel, Engine, Missing, OpenGate, Options, RelPath, Request, WorkDir};
+use stoker_sync::{Cancel, Engine, Missing, Opened, Options, RelPath, Request, WorkDir};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -80,12 +80,12 @@ impl Bench {
         request.deletion = Deletion::Unlimited;
         let cpu = cpu_time();
         let begin = Instant::now();
-        let mut engine = Engine::open(&self.options, &cancel).unwrap();
+        let mut engine = Engine::open(&self.options, &cancel).and_then(Opened::finish).unwrap();
         let opened = begin.elapsed();
         let plan = engine.plan(&mut self.source, &request, &cancel).unwrap();
         let planned = begin.elapsed();
         let written = engine.write(plan, &mut self.source, &cancel).unwrap();
-        let report = written.apply(&mut OpenGate).unwrap();
+        let report = written.apply(&mut || {}).unwrap();
         let total = begin.elapsed();
         println!(
             "{what:24} cpu {:>9.3?}  total {:>9.3?}  open {:>9.3?}  plan {:>9.3?}  write {:>9.3?}  apply {:>9.3?}  \

@@ -2,9 +2,9 @@
 //!
 //! # Flow
 //!
-//! The prepared segment is durable. The gate is opened, the segment becomes the journal, its steps
-//! are taken group by group, the directories they touched are made durable, and the journal becomes
-//! the manifest.
+//! The prepared segment is durable, and the caller holds the gateway's scan lock, if there is one.
+//! The segment becomes the journal, its steps are taken group by group, the directories they touched
+//! are made durable, and the journal becomes the manifest.
 //!
 //! # Promises
 //!
@@ -27,12 +27,12 @@ mod tests;
 mod touched;
 
 use crate::disk::{Dir, DiskError};
-use crate::journal::{self, Group};
+use crate::journal::Group;
 use crate::lock::Lock;
 use crate::manifest::Manifest;
 use crate::manifest::header::Header;
 use crate::manifest::record::DirPatch;
-use crate::report::{Halves, Report};
+use crate::report::Report;
 use crate::store;
 use crate::write::Stage;
 use amend::Amended;
@@ -40,33 +40,9 @@ pub(crate) use step::Pass;
 pub(crate) use step::Undone;
 use step::{Staged, Stepper};
 
-/// Asked before live files change, and between two directories.
-pub trait Gate {
-    /// Called once, when everything is written and nothing is renamed: the place to take the
-    /// gateway's scan lock. An error undoes the run.
-    fn open(&mut self) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
-
-    /// Called between two directories: the place to renew a lock that would expire. From here on
-    /// there is no way back, so it can wait but not refuse.
-    fn renew(&mut self) {}
-
-    /// Called before [`open`](Self::open): the halves of the gateway in which files will change.
-    fn prepare(&mut self, _changed: Halves) {}
-}
-
-/// A gate for data directories without a gateway.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct OpenGate;
-
 /// Why a run was not applied, or not in full.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The gate stayed shut; nothing was changed.
-    #[error("the gateway did not let the files be changed")]
-    Gate {
-        /// What the gate said.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
     /// The lock file is not ours any more; nothing was changed.
     #[error("another run took over the data directory; nothing was changed")]
     LockLost,
@@ -100,15 +76,9 @@ impl Error {
     /// Returns whether nothing was changed, so that everything written can be removed.
     pub(crate) fn is_untouched(&self) -> bool {
         match self {
-            Self::Gate { .. } | Self::LockLost | Self::Begin { .. } => true,
+            Self::LockLost | Self::Begin { .. } => true,
             Self::Record { .. } | Self::Incomplete { .. } => false,
         }
-    }
-}
-
-impl Gate for OpenGate {
-    fn open(&mut self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        Ok(())
     }
 }
 
@@ -125,38 +95,32 @@ pub(crate) struct Application<'a, 's> {
 
 impl<'s> Application<'_, 's> {
     /// Applies what is prepared, and returns what could not be done.
-    pub(crate) fn run(&self, lock: &Lock, gate: &mut dyn Gate) -> Result<Vec<Undone<'s>>, Error> {
+    pub(crate) fn run(
+        &self,
+        lock: &Lock,
+        renew: &mut dyn FnMut(),
+    ) -> Result<Vec<Undone<'s>>, Error> {
         let record = |source| Error::Record { source };
-        self.open(gate).map_err(|source| Error::Gate { source })?;
         if !lock.is_held(self.state) {
             return Err(Error::LockLost);
         }
         let begun = self.state.rename(store::PREPARED, self.state, store::JOURNAL);
         begun.map_err(|source| Error::Begin { source })?;
         self.state.sync().map_err(record)?;
-        self.take(Pass::First, gate).map_err(record)
-    }
-
-    /// Asks the gate.
-    pub(crate) fn open(
-        &self,
-        gate: &mut dyn Gate,
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        gate.prepare(journal::halves(self.groups));
-        gate.open()
+        self.take(Pass::First, renew).map_err(record)
     }
 
     /// Takes the steps of the journal, makes it the manifest, and returns what could not be done.
     pub(crate) fn take(
         &self,
         pass: Pass,
-        gate: &mut dyn Gate,
+        renew: &mut dyn FnMut(),
     ) -> Result<Vec<Undone<'s>>, DiskError> {
         let staged = Staged::open(self.root, pass);
         let mut stepper = Stepper::new(self.root, &staged);
         for (index, group) in self.groups.iter().enumerate() {
             if index > 0 {
-                gate.renew();
+                renew();
             }
             stepper.take(group);
         }

@@ -1,10 +1,13 @@
 //! The front door: open a data directory, plan, write, apply.
 //!
 //! ```text
-//! let mut engine = Engine::open(&options, &cancel)?;            // lock, and finish what was killed
+//! let mut engine = match Engine::open(&options, &cancel)? {     // lock the data directory
+//!     Opened::Ready(engine) => engine,
+//!     Opened::Interrupted(run) => run.finish(&mut renew)?,      // a killed run; scan lock first
+//! };
 //! let plan = engine.plan(&mut source, &request, &cancel)?;      // a dry run ends here
 //! let written = engine.write(plan, &mut source, &cancel)?;      // durable, not yet visible
-//! let report = written.apply(&mut gate)?;                       // renames, deletes, manifest
+//! let report = written.apply(&mut renew)?;                      // renames, deletes, manifest
 //! engine.settle(scanned)?;                                      // the gateway knows
 //! ```
 
@@ -22,7 +25,7 @@ mod tests;
 mod view;
 mod written;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use foresight::Foresight;
@@ -31,15 +34,14 @@ pub use written::Written;
 
 use view::{SETTLED, is_left, volume};
 
-use crate::apply::{Gate, OpenGate};
 use crate::cancel::Cancel;
 use crate::disk::{Dir, DiskError};
+use crate::halves::Halves;
 use crate::lock::{self, Lock};
 use crate::name::STATE_DIR;
 use crate::path::RelPath;
 use crate::plan::{self, Plan};
-use crate::recover::{self, Recovered};
-use crate::report::Halves;
+use crate::recover::{self, Left, Recovered, Unfinished};
 use crate::request::Request;
 use crate::source::Source;
 use crate::write;
@@ -74,6 +76,27 @@ pub struct Engine {
     lock: Lock,
 }
 
+/// A data directory that was opened.
+#[derive(Debug)]
+pub enum Opened {
+    /// It can be planned and written.
+    Ready(Engine),
+    /// A run was killed after its renames had begun. It has to be finished first.
+    Interrupted(Interrupted),
+}
+
+/// A data directory, locked, with a run that was killed after its renames had begun.
+///
+/// Finishing it changes live files. A value that is dropped leaves everything as it is.
+#[derive(Debug)]
+pub struct Interrupted {
+    root: Dir,
+    state: Dir,
+    lock: Lock,
+    data: PathBuf,
+    unfinished: Unfinished,
+}
+
 /// Why a data directory could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -89,27 +112,43 @@ pub enum OpenError {
         /// Who, or why.
         source: lock::Error,
     },
-    /// What a killed run left could not be put right.
+    /// What a killed run left could not be finished or undone.
     #[error("failed to recover the data directory")]
     Recover {
-        /// Why.
-        source: recover::Error,
+        /// What the system said.
+        source: DiskError,
     },
 }
 
-impl Engine {
-    /// Opens and locks a data directory, and finishes or undoes what a killed run left.
-    pub fn open(options: &Options, cancel: &Cancel) -> Result<Self, OpenError> {
-        Self::open_through(options, &mut OpenGate, cancel)
+impl Opened {
+    /// Returns the engine of a data directory without a gateway: a killed run is finished at once.
+    pub fn finish(self) -> Result<Engine, OpenError> {
+        match self {
+            Self::Ready(engine) => Ok(engine),
+            Self::Interrupted(run) => run.finish(&mut || {}),
+        }
+    }
+}
+
+impl Interrupted {
+    /// Returns the halves of the gateway in which files will change.
+    pub fn halves(&self) -> Halves {
+        self.unfinished.halves()
     }
 
-    /// The same for a data directory with a gateway: the gate is asked before what a killed run
-    /// left is finished, and only then.
-    pub fn open_through(
-        options: &Options,
-        gate: &mut dyn Gate,
-        cancel: &Cancel,
-    ) -> Result<Self, OpenError> {
+    /// Finishes the run. `renew` is called between two directories, as in [`Written::apply`].
+    pub fn finish(self, renew: &mut dyn FnMut()) -> Result<Engine, OpenError> {
+        let Self { root, state, lock, data, unfinished } = self;
+        let recovered = unfinished.finish(&root, &state, renew);
+        let recovered = recovered.map_err(|source| OpenError::Recover { source })?;
+        Engine::ready(root, state, lock, &data, recovered)
+    }
+}
+
+impl Engine {
+    /// Opens and locks a data directory, and undoes what a run left that was killed before its
+    /// renames.
+    pub fn open(options: &Options, cancel: &Cancel) -> Result<Opened, OpenError> {
         let disk = |source| OpenError::Disk { source };
         if options.missing == Missing::Create {
             crate::disk::create_root(&options.data).map_err(disk)?;
@@ -126,11 +165,29 @@ impl Engine {
             // can't be written, on a full volume say, is no reason not to finish.
             drop(lock.sign(&state));
         }
-        let recovered = recover::recover(&root, &state, gate);
-        let Recovered { manifest, warnings: notices, finished } =
-            recovered.map_err(|source| OpenError::Recover { source })?;
+        let left = recover::inspect(&root, &state);
+        match left.map_err(|source| OpenError::Recover { source })? {
+            Left::Nothing(recovered) => {
+                Self::ready(root, state, lock, &options.data, recovered).map(Opened::Ready)
+            }
+            Left::Unfinished(unfinished) => {
+                let data = options.data.clone();
+                Ok(Opened::Interrupted(Interrupted { root, state, lock, data, unfinished }))
+            }
+        }
+    }
+
+    fn ready(
+        root: Dir,
+        state: Dir,
+        mut lock: Lock,
+        data: &Path,
+        recovered: Recovered,
+    ) -> Result<Self, OpenError> {
+        let disk = |source| OpenError::Disk { source };
+        let Recovered { manifest, warnings: notices, finished } = recovered;
         lock.clean(&state).map_err(disk)?;
-        let volume = volume(&root, &options.data).map_err(disk)?;
+        let volume = volume(&root, data).map_err(disk)?;
         let own = root.open(STATE_DIR.as_bytes()).map_err(disk)?;
         let view =
             View { root, state: Some(own), manifest, notices, finished, volume, foresight: None };

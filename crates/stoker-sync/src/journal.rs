@@ -10,11 +10,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
+use crate::halves::Halves;
 use crate::manifest::codec::{Reader, Writer};
 use crate::name::RESOURCE_MANIFEST;
 use crate::path::{self, RelPath};
 use crate::plan::Work;
-use crate::report::Halves;
 
 /// One change to the live tree.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,6 +11,7 @@ mod disk;
 pub mod drift;
 mod engine;
 pub mod given;
+mod halves;
 mod hash;
 mod journal;
 mod lfs;
@@ -22,7 +23,6 @@ pub mod name;
 mod own;
 pub mod path;
 pub mod plan;
-pub mod profile;
 pub mod recover;
 pub mod report;
 pub mod request;
@@ -37,10 +37,12 @@ pub mod warning;
 mod workdir;
 pub mod write;
 
-pub use apply::{Gate, OpenGate};
 pub use cancel::{Cancel, Cancelled};
 pub use disk::DiskError;
-pub use engine::{Engine, Foresight, Missing, OpenError, Options, View, Written};
+pub use engine::{
+    Engine, Foresight, Interrupted, Missing, OpenError, Opened, Options, View, Written,
+};
+pub use halves::{Half, Halves};
 pub use path::RelPath;
 pub use plan::Plan;
 pub use report::Report;

@@ -30,8 +30,8 @@ use record::{DirPatch, FileRecord, Key, Seal};
 use segment::{Damaged, Segment};
 pub(crate) use walk::Stretch;
 
+use crate::halves::Halves;
 use crate::path::RelPath;
-use crate::report::Halves;
 
 /// The manifest, readable by directory.
 #[derive(Debug)]

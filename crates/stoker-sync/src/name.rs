@@ -85,7 +85,7 @@ pub(crate) enum Keeper {
 }
 
 /// Checks one entry of a tree before it becomes part of a path.
-pub(crate) fn check_component(name: &[u8]) -> Result<(), NameFault> {
+pub fn check_component(name: &[u8]) -> Result<(), NameFault> {
     if matches!(name, b"" | b"." | b"..") || name.contains(&b'/') || name.contains(&0) {
         return Err(NameFault::NotAName);
     }

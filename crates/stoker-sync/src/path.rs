@@ -102,6 +102,12 @@ impl std::borrow::Borrow<[u8]> for RelPath {
     }
 }
 
+impl AsRef<[u8]> for RelPath {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
 impl Deref for RelPath {
     type Target = [u8];
 

@@ -40,6 +40,8 @@ pub struct Plan {
     pub drift: Vec<Drifted>,
     /// Files in owned directories that no sync brought and that are kept.
     pub foreign_kept: Listed,
+    /// A mass deletion that was left out, where the request says so.
+    pub withheld: Option<MassDeletion>,
     /// The commit of the last sync, if there was one.
     pub previous_commit: Option<String>,
     /// The commit that is planned.

@@ -1,8 +1,8 @@
 //! What a run that was killed left behind, finished or undone before anything else (A1, R27).
 //!
-//! A journal counts: its steps are taken again, those already done included. Everything else that
-//! is found was not yet to be seen and goes. What is finished changes live files, so that the gate
-//! is asked before, as for any other change.
+//! A journal counts: its steps are taken again, those already done included. That changes live
+//! files, so it is left to the caller, who may have to take the gateway's scan lock first.
+//! Everything else that is found was not yet to be seen and goes at once.
 
 mod finished;
 
@@ -10,8 +10,9 @@ use std::collections::HashSet;
 
 pub use finished::Finished;
 
-use crate::apply::{Application, Gate, Pass, Undone};
+use crate::apply::{Application, Pass, Undone};
 use crate::disk::{Dir, DiskError};
+use crate::halves::Halves;
 use crate::journal::{self, Group};
 use crate::manifest::Manifest;
 use crate::manifest::header::Header;
@@ -31,36 +32,54 @@ pub(crate) struct Recovered {
     pub(crate) finished: Option<Finished>,
 }
 
-/// Why recovery failed.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The state could not be read or written.
-    #[error("failed to recover from the last run")]
-    Disk {
-        /// What the system said.
-        source: DiskError,
-    },
-    /// The gate stayed shut; what the last run left is as it was.
-    #[error("the gateway did not let an earlier run be finished")]
-    Gate {
-        /// What the gate said.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+/// What the last run left.
+#[derive(Debug)]
+pub(crate) enum Left {
+    /// Nothing that has to be finished; what had to be undone is undone.
+    Nothing(Recovered),
+    /// A run whose renames had begun.
+    Unfinished(Unfinished),
 }
 
-/// Finishes or undoes what the last run left, and loads the manifest.
-pub(crate) fn recover(root: &Dir, state: &Dir, gate: &mut dyn Gate) -> Result<Recovered, Error> {
-    let disk = |source| Error::Disk { source };
-    remove_if_there(state, store::PREPARED).map_err(disk)?;
-    let mut loaded = store::load(state).map_err(disk)?;
-    let (mut warnings, mut finished) = (Vec::new(), None);
-    if state.look(store::JOURNAL).map_err(disk)?.is_some() {
-        let journal = Journal::read(state).map_err(disk)?;
-        finished = finish((root, state), (journal, &loaded), (gate, &mut warnings))?;
-        loaded = store::load(state).map_err(disk)?;
+/// A run whose renames had begun.
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    journal: Journal,
+    loaded: Loaded,
+}
+
+/// Undoes what the last run left before its renames, and says whether there is more.
+pub(crate) fn inspect(root: &Dir, state: &Dir) -> Result<Left, DiskError> {
+    remove_if_there(state, store::PREPARED)?;
+    let loaded = store::load(state)?;
+    if state.look(store::JOURNAL)?.is_none() {
+        return conclude(root, loaded, Vec::new(), None).map(Left::Nothing);
     }
-    if root.look(STAGING_DIR.as_bytes()).map_err(disk)?.is_some() {
-        Stage::remove(root).map_err(disk)?;
+    let last = loaded.manifest().map(Manifest::header).map(|last| last.generation);
+    match Journal::read(state)? {
+        Some(journal) if last.is_none_or(|last| journal.header.generation > last) => {
+            return Ok(Left::Unfinished(Unfinished { journal, loaded }));
+        }
+        // Its run came to its end.
+        Some(_) => {}
+        // It was durable before it got its name, so it was damaged later: how far its run came is
+        // unknown, and nothing that the manifest says can be believed.
+        None => store::forget(state)?,
+    }
+    state.remove_tree(store::JOURNAL)?;
+    let loaded = store::load(state)?;
+    conclude(root, loaded, Vec::new(), None).map(Left::Nothing)
+}
+
+/// Removes staged files that nothing counts on, and returns the manifest.
+fn conclude(
+    root: &Dir,
+    loaded: Loaded,
+    mut warnings: Vec<Warning>,
+    finished: Option<Finished>,
+) -> Result<Recovered, DiskError> {
+    if root.look(STAGING_DIR.as_bytes())?.is_some() {
+        Stage::remove(root)?;
         warnings.push(told("a run that had ended early was undone"));
     }
     let manifest = match loaded {
@@ -89,6 +108,7 @@ fn remove_if_there(state: &Dir, name: &[u8]) -> Result<(), DiskError> {
 }
 
 /// A journal that was found.
+#[derive(Debug)]
 struct Journal {
     header: Header,
     patches: Vec<DirPatch>,
@@ -108,38 +128,38 @@ impl Journal {
     }
 }
 
-/// Takes the steps of the journal again and makes it the manifest.
-fn finish(
-    (root, state): (&Dir, &Dir),
-    (journal, loaded): (Option<Journal>, &Loaded),
-    (gate, warnings): (&mut dyn Gate, &mut Vec<Warning>),
-) -> Result<Option<Finished>, Error> {
-    let disk = |source| Error::Disk { source };
-    // It was durable before it got its name, so it was damaged later: how far its run came is
-    // unknown, and nothing that the manifest says can be believed.
-    let Some(Journal { header, patches, groups }) = journal else {
-        store::forget(state).map_err(disk)?;
-        state.remove_tree(store::JOURNAL).map_err(disk)?;
-        return Ok(None);
-    };
-    let last = loaded.manifest().map(Manifest::header);
-    if last.is_some_and(|last| header.generation <= last.generation) {
-        state.remove_tree(store::JOURNAL).map_err(disk)?;
-        return Ok(None);
+impl Unfinished {
+    /// Returns the halves of the gateway in which files will change.
+    pub(crate) fn halves(&self) -> Halves {
+        journal::halves(&self.journal.groups)
     }
-    let (header, patches, groups) = (&header, &patches[..], &groups[..]);
-    let application = Application { root, state, groups, header, patches, last: loaded.manifest() };
-    application.open(gate).map_err(|source| Error::Gate { source })?;
-    let undone = application.take(Pass::Again, gate).map_err(disk)?;
-    let message = "a run that had ended early was finished, but this path could not be changed";
-    let unfinished =
-        |undone: &Undone<'_>| Warning::new(Code::Recovered, undone.step.path().clone(), message);
-    let commit = &header.commit;
-    warnings.push(told(&format!("a run that had ended early was finished: {commit} is live")));
-    warnings.extend(undone.iter().map(unfinished));
-    let undone: HashSet<&[u8]> = undone.iter().map(|undone| &**undone.step.path()).collect();
-    let done = groups.iter().flatten().filter(|step| !undone.contains(&**step.path()));
-    let previous_commit = last.map(|last| last.commit.clone()).filter(|last| !last.is_empty());
-    let changes = finished::changes(done, patches, loaded.manifest());
-    Ok(Some(Finished { previous_commit, changes }))
+
+    /// Takes the steps of the journal again and makes it the manifest.
+    pub(crate) fn finish(
+        self,
+        root: &Dir,
+        state: &Dir,
+        renew: &mut dyn FnMut(),
+    ) -> Result<Recovered, DiskError> {
+        let Self { journal: Journal { header, patches, groups }, loaded } = self;
+        let last = loaded.manifest();
+        let application =
+            Application { root, state, groups: &groups, header: &header, patches: &patches, last };
+        let undone = application.take(Pass::Again, renew)?;
+        let message = "a run that had ended early was finished, but this path could not be changed";
+        let unfinished = |undone: &Undone<'_>| {
+            Warning::new(Code::Recovered, undone.step.path().clone(), message)
+        };
+        let commit = &header.commit;
+        let mut warnings =
+            vec![told(&format!("a run that had ended early was finished: {commit} is live"))];
+        warnings.extend(undone.iter().map(unfinished));
+        let undone: HashSet<&[u8]> = undone.iter().map(|undone| &**undone.step.path()).collect();
+        let done = groups.iter().flatten().filter(|step| !undone.contains(&**step.path()));
+        let commit = last.map(|last| last.header().commit.clone());
+        let previous_commit = commit.filter(|commit| !commit.is_empty());
+        let changes = finished::changes(done, &patches, last);
+        let finished = Some(Finished { previous_commit, changes });
+        conclude(root, store::load(state)?, warnings, finished)
+    }
 }

@@ -3,21 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::halves::Halves;
 use crate::path::{self, RelPath};
 use crate::plan::{Action, Change, Drifted};
 use crate::warning::Warning;
 
 /// How many paths of each kind a report lists.
 pub const MOST_LISTED: usize = 100;
-
-/// The halves of a gateway that are scanned separately.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Halves {
-    /// `projects/`
-    pub projects: bool,
-    /// `config/`
-    pub config: bool,
-}
 
 /// What a run did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,41 +65,6 @@ pub struct Durations {
     pub write: Duration,
     /// Renaming, deleting, and remembering.
     pub apply: Duration,
-}
-
-impl Halves {
-    /// Returns the halves that paths lie in.
-    pub fn of<'a>(paths: impl IntoIterator<Item = &'a RelPath>) -> Self {
-        paths.into_iter().fold(Self::default(), |halves, path| Self {
-            projects: halves.projects || path::within(path, b"projects"),
-            config: halves.config || path::within(path, b"config"),
-        })
-    }
-
-    /// Returns what is in either.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self { projects: self.projects || other.projects, config: self.config || other.config }
-    }
-
-    /// Returns what is in this one only.
-    #[must_use]
-    pub fn without(self, other: Self) -> Self {
-        Self { projects: self.projects && !other.projects, config: self.config && !other.config }
-    }
-
-    /// Returns whether neither is meant.
-    pub fn is_none(self) -> bool {
-        self == Self::default()
-    }
-
-    pub(crate) fn to_bits(self) -> u8 {
-        u8::from(self.projects) | u8::from(self.config) << 1
-    }
-
-    pub(crate) fn from_bits(bits: u8) -> Self {
-        Self { projects: bits & 1 != 0, config: bits & 2 != 0 }
-    }
 }
 
 impl Listed {

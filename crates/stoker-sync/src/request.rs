@@ -29,6 +29,8 @@ pub struct Request {
     pub values: Values,
     /// How many files a run may delete unasked.
     pub deletion: Deletion,
+    /// What happens to a run that would delete more.
+    pub excess: Excess,
     /// How far a run looks beyond what the commit changed.
     pub look: Look,
     /// What happens to files that differ from the last sync.
@@ -127,6 +129,15 @@ pub enum Deletion {
     Percent(u8),
 }
 
+/// What happens to a run that would delete more files than it may without confirmation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excess {
+    /// It stops, and nothing is done.
+    Stops,
+    /// It goes on without the deletions.
+    Withheld,
+}
+
 /// How far a run looks beyond what the commit changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
@@ -165,6 +176,7 @@ impl Request {
             excludes: Excludes::default(),
             values: Values::default(),
             deletion: Deletion::Percent(50),
+            excess: Excess::Stops,
             look: Look::Touched,
             drift: DriftPolicy::Repair,
             scan: Scan::None,

@@ -9,6 +9,7 @@ use std::fmt::{self, Write as _};
 use std::io::Read;
 use std::ops::ControlFlow;
 
+use crate::disk::DiskError;
 use crate::path::RelPath;
 
 /// The id of a git object: SHA-1 over its type, its size and its bytes.
@@ -102,12 +103,15 @@ pub enum Error {
     /// The run was told to end.
     #[error("reading from the source was cancelled")]
     Cancelled,
-    /// The source itself failed; the cause is its own error.
+    /// A working directory could not be read.
     #[error("failed to read from the source")]
-    Failed {
-        /// What the source says.
-        source: Box<dyn std::error::Error + Send + Sync>,
+    Disk {
+        /// What the system said.
+        source: DiskError,
     },
+    /// The source itself failed. It keeps its own error, and its owner asks it for that.
+    #[error("failed to read from the source")]
+    Failed,
 }
 
 impl ObjectId {

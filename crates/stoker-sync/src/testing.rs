@@ -8,7 +8,7 @@ pub(crate) use commit::{Blob, Commit, Files};
 pub(crate) use scratch::{Live, Scratch, Snapshot};
 
 use crate::request::{Deletion, Mapping};
-use crate::{Cancel, Engine, OpenGate, RelPath, Report, Request};
+use crate::{Cancel, Engine, Opened, RelPath, Report, Request};
 
 /// A mapping in the form of `--map`.
 pub(crate) fn map(text: &str) -> Mapping {
@@ -35,8 +35,8 @@ pub(crate) fn sync(
 ) -> Result<Report, Box<dyn std::error::Error>> {
     let cancel = Cancel::default();
     let mut source = commit.clone();
-    let mut engine = Engine::open(&scratch.options(), &cancel)?;
+    let mut engine = Engine::open(&scratch.options(), &cancel).and_then(Opened::finish)?;
     let plan = engine.plan(&mut source, request, &cancel)?;
     let written = engine.write(plan, &mut source, &cancel)?;
-    Ok(written.apply(&mut OpenGate)?)
+    Ok(written.apply(&mut || {})?)
 }

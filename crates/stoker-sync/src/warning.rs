@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use stoker_api::registry;
-
 use crate::path::RelPath;
 use crate::report::Listed;
 use crate::request::Origin;
@@ -22,58 +20,23 @@ pub struct Warning {
     pub message: String,
 }
 
-registry! {
-    /// The kinds of warnings. The names are part of the output.
-    pub enum Code {
-        /// A symbolic link in a mapped directory was skipped.
-        SymlinkSkipped = "SymlinkSkipped",
-        /// A submodule in a mapped directory was skipped.
-        SubmoduleSkipped = "SubmoduleSkipped",
-        /// A pipe, a socket or a device in a mapped directory was skipped.
-        SpecialSkipped = "SpecialSkipped",
-        /// The source of an optional mapping is not in the commit; its destination is left alone.
-        SourceAbsent = "SourceAbsent",
-        /// Git holds a path that is the identity of one gateway; it was not written.
-        IdentityPath = "IdentityPath",
-        /// Git holds the gateway's own cache (`.resources`); it was not written.
-        RuntimeFilesInGit = "RuntimeFilesInGit",
-        /// A patch names a file that no file of its mapping matches.
-        PatchUnmatched = "PatchUnmatched",
-        /// The record of the last sync could not be read; files were compared by content.
-        ManifestCorrupt = "ManifestCorrupt",
-        /// A live file had been changed by someone else and was overwritten by a change in git.
-        DriftOverwritten = "DriftOverwritten",
-        /// A later mapping put a directory where an earlier one had a file, or the reverse.
-        MappingShadowed = "MappingShadowed",
-        /// Files in owned directories that no sync brought were kept.
-        ForeignFilesKept = "ForeignFilesKept",
-        /// Another process brought another ref, or another repository, to this data directory.
-        OtherSource = "OtherSource",
-        /// A run that had been killed was finished or undone.
-        Recovered = "Recovered",
-    }
-}
+/// The kinds of warnings; the engine gives the first of them.
+pub use stoker_api::warning::WarningCode as Code;
 
-impl Code {
-    /// Returns whether the cause lies in the commit and the profile, so that it holds until they
-    /// change, even for runs that do not look there again.
-    pub(crate) fn is_standing(self) -> bool {
-        match self {
-            Self::SymlinkSkipped
-            | Self::SubmoduleSkipped
-            | Self::SpecialSkipped
-            | Self::SourceAbsent
-            | Self::IdentityPath
-            | Self::RuntimeFilesInGit
-            | Self::PatchUnmatched
-            | Self::MappingShadowed => true,
-            Self::ManifestCorrupt
-            | Self::DriftOverwritten
-            | Self::ForeignFilesKept
-            | Self::OtherSource
-            | Self::Recovered => false,
-        }
-    }
+/// Returns whether the cause lies in the commit and the profile, so that it holds until they
+/// change, even for runs that do not look there again.
+pub(crate) fn is_standing(code: Code) -> bool {
+    matches!(
+        code,
+        Code::SymlinkSkipped
+            | Code::SubmoduleSkipped
+            | Code::SpecialSkipped
+            | Code::SourceAbsent
+            | Code::IdentityPath
+            | Code::RuntimeFilesInGit
+            | Code::PatchUnmatched
+            | Code::MappingShadowed
+    )
 }
 
 impl Warning {

@@ -206,7 +206,7 @@ fn tree_id(entries: &mut [Entry]) -> ObjectId {
 }
 
 fn failed(source: DiskError) -> Error {
-    Error::Failed { source: Box::new(source) }
+    Error::Disk { source }
 }
 
 impl Source for WorkDir {

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::time::Duration;
 
 use stoker_sync::request::Mapping;
-use stoker_sync::{Cancel, Engine, Missing, OpenGate, Options, RelPath, Request, WorkDir};
+use stoker_sync::{Cancel, Engine, Missing, Opened, Options, RelPath, Request, WorkDir};
 
 #[test]
 fn files_and_directories_get_declared_modes_under_any_umask() {
@@ -42,7 +42,7 @@ fn sync(work: &std::path::Path, data: &std::path::Path) {
     let path = |text| RelPath::parse(text).unwrap();
     let commit = source.scan().unwrap().to_string();
     let request = Request::new(commit, vec![Mapping::new(path("p"), path("projects"))]);
-    let mut engine = Engine::open(&options, &cancel).unwrap();
+    let mut engine = Engine::open(&options, &cancel).and_then(Opened::finish).unwrap();
     let plan = engine.plan(&mut source, &request, &cancel).unwrap();
-    engine.write(plan, &mut source, &cancel).unwrap().apply(&mut OpenGate).unwrap();
+    engine.write(plan, &mut source, &cancel).unwrap().apply(&mut || {}).unwrap();
 }

@@ -55,6 +55,103 @@ registry! {
         ConfirmationRequired = "ConfirmationRequired",
         /// The controller is at work.
         Progressing = "Progressing",
+        /// The run was cancelled; what had begun was finished or undone.
+        Cancelled = "Cancelled",
+        /// Another run holds the lock of the data directory, and did not end in time.
+        Locked = "Locked",
+        /// The data directory does not exist.
+        DataDirectoryMissing = "DataDirectoryMissing",
+        /// The data directory can't be used as one.
+        DataDirectoryUnusable = "DataDirectoryUnusable",
+        /// The ref is a tag on an object that is not a commit.
+        NotACommit = "NotACommit",
+        /// The source of a required mapping is not in the commit.
+        SourceNotFound = "SourceNotFound",
+        /// A mapping does not fit the commit: its source is a link, of another kind, or too large.
+        MappingInvalid = "MappingInvalid",
+        /// The commit has names that can't be written.
+        NamesRefused = "NamesRefused",
+        /// The commit holds a pointer to a file instead of the file (Git LFS).
+        LfsPointer = "LfsPointer",
+        /// A template or a patch failed.
+        RenderFailed = "RenderFailed",
+        /// A foreign file or directory is where one of the commit should be.
+        Conflict = "Conflict",
+        /// The last run brought files of another repository, and some of them would be deleted.
+        OtherRepository = "OtherRepository",
+        /// Another process keeps bringing another ref to the same data directory.
+        OtherSource = "OtherSource",
+        /// The run would delete more files than it may without confirmation.
+        DeletionBlocked = "DeletionBlocked",
+        /// The data volume is full.
+        DiskFull = "DiskFull",
+        /// The live files could not be read, or the record of the run could not be written.
+        DiskFailed = "DiskFailed",
+        /// The new files could not be written; nothing was applied.
+        WriteFailed = "WriteFailed",
+        /// The files of the commit could not be read.
+        SourceFailed = "SourceFailed",
+        /// The gateway scanned, but has not loaded a project.
+        ProjectsNotLoaded = "ProjectsNotLoaded",
+        /// Git, or a part of it, is not installed.
+        GitMissing = "GitMissing",
+        /// The command line or the file is wrong; nothing was contacted.
+        Usage = "Usage",
+        /// The working directory of `dev` can't be read.
+        WorkingDirectory = "WorkingDirectory",
+        /// The working directory of `dev` can't be watched.
+        WatchFailed = "WatchFailed",
+        /// The address of `--listen` can't be used.
+        ListenFailed = "ListenFailed",
+        /// The demo could not be set up.
+        DemoFailed = "DemoFailed",
+        /// The gateway's address is not valid.
+        GatewayAddressInvalid = "GatewayAddressInvalid",
+        /// The file with certificates to trust can't be read, or has none.
+        GatewayCertificatesUnusable = "GatewayCertificatesUnusable",
+        /// There is no API key, or its file can't be read.
+        GatewayKeyMissing = "GatewayKeyMissing",
+        /// The file of the API key does not hold one key, `name:secret`.
+        GatewayKeyUnusable = "GatewayKeyUnusable",
+        /// No program listens at the gateway's port.
+        GatewayConnectionRefused = "GatewayConnectionRefused",
+        /// The gateway did not answer in time.
+        GatewayTimedOut = "GatewayTimedOut",
+        /// The connection to the gateway ended in the middle of a response.
+        GatewayConnectionLost = "GatewayConnectionLost",
+        /// One side of the connection uses TLS and the other does not.
+        GatewayTlsMismatch = "GatewayTLSMismatch",
+        /// The gateway's certificate is not trusted, or is for another host.
+        GatewayCertificateUntrusted = "GatewayCertificateUntrusted",
+        /// The gateway does not know the API key (401).
+        GatewayUnauthorized = "GatewayUnauthorized",
+        /// The API key lacks a permission (403).
+        GatewayForbidden = "GatewayForbidden",
+        /// The gateway has no such API (404).
+        GatewayRouteNotFound = "GatewayRouteNotFound",
+        /// The gateway has not been commissioned yet.
+        GatewayNeedsCommissioning = "GatewayNeedsCommissioning",
+        /// The gateway's address redirects to another one.
+        GatewayRedirected = "GatewayRedirected",
+        /// Requests to the gateway are limited (429).
+        GatewayTooManyRequests = "GatewayTooManyRequests",
+        /// The gateway did not become ready in time.
+        GatewayStarting = "GatewayStarting",
+        /// The gateway failed (5xx).
+        GatewayServerFault = "GatewayServerFault",
+        /// The response is not one of a gateway.
+        GatewayUnexpectedAnswer = "GatewayUnexpectedAnswer",
+        /// The response is larger than any of a gateway.
+        GatewayAnswerTooLarge = "GatewayAnswerTooLarge",
+        /// The gateway's scan lock is held by another client.
+        ScanLockHeld = "ScanLockHeld",
+        /// The gateway's scan did not end in time.
+        ScanTimedOut = "ScanTimedOut",
+        /// The gateway does not say whether a Designer is open, and the policy is to wait or to
+        /// fail.
+        DesignerStateUnknown = "DesignerStateUnknown",
+        /// This process could not start its client for the gateway.
+        Internal = "Internal",
         /// A gateway: a Designer is open, and the policy is to wait or to fail.
         DesignerSessionActive = "DesignerSessionActive",
         /// A gateway: it did not answer, or not in time.
@@ -81,7 +178,55 @@ impl Reason {
     pub const fn is_of_a_gateway(self) -> bool {
         matches!(
             self,
-            Self::DesignerSessionActive
+            Self::Cancelled
+                | Self::Locked
+                | Self::DataDirectoryMissing
+                | Self::DataDirectoryUnusable
+                | Self::NotACommit
+                | Self::SourceNotFound
+                | Self::MappingInvalid
+                | Self::NamesRefused
+                | Self::LfsPointer
+                | Self::RenderFailed
+                | Self::Conflict
+                | Self::OtherRepository
+                | Self::OtherSource
+                | Self::DeletionBlocked
+                | Self::DiskFull
+                | Self::DiskFailed
+                | Self::WriteFailed
+                | Self::SourceFailed
+                | Self::ProjectsNotLoaded
+                | Self::GitMissing
+                | Self::Usage
+                | Self::WorkingDirectory
+                | Self::WatchFailed
+                | Self::ListenFailed
+                | Self::DemoFailed
+                | Self::GatewayAddressInvalid
+                | Self::GatewayCertificatesUnusable
+                | Self::GatewayKeyMissing
+                | Self::GatewayKeyUnusable
+                | Self::GatewayConnectionRefused
+                | Self::GatewayTimedOut
+                | Self::GatewayConnectionLost
+                | Self::GatewayTlsMismatch
+                | Self::GatewayCertificateUntrusted
+                | Self::GatewayUnauthorized
+                | Self::GatewayForbidden
+                | Self::GatewayRouteNotFound
+                | Self::GatewayNeedsCommissioning
+                | Self::GatewayRedirected
+                | Self::GatewayTooManyRequests
+                | Self::GatewayStarting
+                | Self::GatewayServerFault
+                | Self::GatewayUnexpectedAnswer
+                | Self::GatewayAnswerTooLarge
+                | Self::ScanLockHeld
+                | Self::ScanTimedOut
+                | Self::DesignerStateUnknown
+                | Self::Internal
+                | Self::DesignerSessionActive
                 | Self::GatewayUnreachable
                 | Self::GatewayAuthenticationFailed
                 | Self::ScanFailed

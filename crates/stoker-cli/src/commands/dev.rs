@@ -5,14 +5,16 @@ mod follow;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
+
+use stoker_run::{Content, Excess, Failed, RunReport};
 
 use super::sync;
 use crate::arguments::{GatewayArguments, TargetArguments};
 use crate::cli::Context;
-use crate::cycle::{self, Outcome, Setting, Status, Subject};
+use crate::explain::{self, Mode};
 use crate::failure::Failure;
 use crate::job::Target;
+use crate::outcome::{Outcome, Status};
 use crate::output::shown;
 use crate::progress::Progress;
 use crate::trigger::Woken;
@@ -41,7 +43,9 @@ pub(crate) struct Arguments {
 
 /// Syncs, and does so again whenever a file changes.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
-    let (target, parts) = check::target(arguments)?;
+    let (mut target, parts) = check::target(arguments)?;
+    // A directory that is being edited is often half empty; what was saved is to arrive all the same.
+    target.run.excess = Excess::Withheld;
     let mut follow = Follow::new(&arguments.directory, parts);
     if arguments.once {
         let outcome = once(&target, &mut follow, context);
@@ -51,12 +55,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
     follow.begin()?;
     let place = shown(&arguments.directory);
     context.console.invite(&format!("watching {place}, Ctrl-C ends"));
-    let mut told = None;
+    let (mut told, mut warned) = (None, Vec::new());
     let mut woken = Woken::Request;
     while woken != Woken::Cancelled {
-        let outcome = once(&target, &mut follow, context);
+        let mut outcome = once(&target, &mut follow, context);
+        let is_warned = outcome.compare_warnings(&mut warned);
         let state = (outcome.status, outcome.error.as_ref().map(|failure| failure.message.clone()));
-        let is_news = outcome.status == Status::Synced || told.as_ref() != Some(&state);
+        let is_synced = outcome.status == Status::Synced;
+        let is_news = is_synced || is_warned || told.as_ref() != Some(&state);
         let is_broken_off =
             outcome.status == Status::Failed && context.interruption.cancel.is_cancelled();
         // A look that nobody asked for is told if there is news, one after a save in any case.
@@ -70,28 +76,36 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
 }
 
 fn once(target: &Target, follow: &mut Follow, context: &Context) -> Outcome {
-    let started = Instant::now();
-    let mut outcome = Outcome::begin(None);
-    outcome.all = context.console.has_paths().then(Vec::new);
     let progress = Progress::on(&context.console);
-    let setting = Setting { target, cancel: &context.interruption.cancel, progress: &progress };
-    let result = take(follow, (setting, context), &mut outcome);
+    let (report, failure) = attempt(target, follow, context, &progress);
     progress.clear();
-    cycle::conclude(result, (target, &context.interruption), &mut outcome);
+    let failure = failure.map(|failure| context.interruption.judge(failure));
+    let mut outcome = Outcome::of(&report, failure);
     outcome.speak_of_a_directory();
-    outcome.durations.total = started.elapsed();
+    if context.console.has_paths() {
+        outcome.list_all(&report);
+    }
     outcome
 }
 
-fn take(
+fn attempt(
+    target: &Target,
     follow: &mut Follow,
-    (setting, context): (Setting<'_>, &Context),
-    outcome: &mut Outcome,
-) -> Result<(), Failure> {
-    (cycle::SYNC.first)(setting, outcome)?;
-    let source = follow.source(context)?;
-    let root = source.scan().map_err(|error| follow::failed(&error))?;
-    outcome.commit = Some(root.to_string());
-    let mut subject = Subject { commit: root.to_string(), source, foresight: None };
-    (cycle::SYNC.then)(&mut subject, setting, outcome)
+    context: &Context,
+    progress: &Progress,
+) -> (RunReport, Option<Failure>) {
+    let (run, cancel) = (&target.run, &context.interruption.cancel);
+    let failed =
+        |failed: Failed| (*failed.report, Some(explain::run(&failed.error, target, Mode::Dev)));
+    let recovered = match stoker_run::recover(run, cancel, progress) {
+        Ok(recovered) => recovered,
+        Err(error) => return failed(error),
+    };
+    let (label, directory) = match follow.scan(context) {
+        Ok(scanned) => scanned,
+        Err(failure) => return (recovered.into_report(run), Some(failure)),
+    };
+    let content = Content::WorkDir { label, directory };
+    let ended = stoker_run::sync(run, content, recovered, cancel, progress);
+    ended.map_or_else(failed, |report| (report, None))
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::sync;
 use crate::cli::Context;
-use crate::cycle;
+use crate::explain::Mode;
 use crate::failure::Failure;
 use crate::output::Format;
 
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 /// Shows it.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let job = arguments.sync.job()?;
-    let mut outcome = sync::once(&job, cycle::PLAN, context);
+    let mut outcome = sync::once(&job, Mode::Plan, context);
     if context.console.format != Format::Table {
         // Those who read a plan find its list, whatever went wrong.
         outcome.changes.get_or_insert_default();

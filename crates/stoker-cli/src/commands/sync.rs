@@ -1,18 +1,17 @@
 //! `stoker sync`: once.
 
 use std::process::ExitCode;
-use std::time::Instant;
 
-use stoker_core::refs::{self, Resolution};
 use stoker_git::resolve::{Resolver, resolve};
+use stoker_run::{CommitContent, Content, Failed, RunReport};
 
 use crate::arguments::{GatewayArguments, RepositoryArguments, TargetArguments};
 use crate::cli::Context;
-use crate::cycle::{self, CommitOnDemand, Outcome, Setting, Status, Step, Subject, Supply as _};
+use crate::explain::{self, Mode};
 use crate::failure::Failure;
 use crate::job::Job;
+use crate::outcome::{Outcome, Status};
 use crate::progress::Progress;
-use crate::word::Code;
 
 /// The shortest way, and the one with a cluster's manifest.
 const EXAMPLES: &str = "\
@@ -39,7 +38,7 @@ pub(crate) struct Arguments {
 /// Syncs once.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let job = arguments.job()?;
-    let outcome = once(&job, cycle::SYNC, context);
+    let outcome = once(&job, Mode::Sync, context);
     context.console.outcome(&outcome);
     Ok(exit(&outcome))
 }
@@ -51,21 +50,24 @@ impl Arguments {
     }
 }
 
-/// Takes the first part of a step, resolves the ref, and takes the other part with its commit.
-pub(crate) fn once(job: &Job, step: Step, context: &Context) -> Outcome {
-    let started = Instant::now();
-    let name = job.origin.wanted.name();
-    let mut outcome = Outcome::begin(Some(name.as_str()));
-    outcome.all = context.console.has_paths().then(Vec::new);
-    for (code, message) in &job.warnings {
-        outcome.warn(*code, message);
-    }
+/// Makes one run, and returns the document of it.
+pub(crate) fn once(job: &Job, mode: Mode, context: &Context) -> Outcome {
     let progress = Progress::on(&context.console);
-    let result = take(job, (step, context), &progress, &mut outcome);
-    let result = result.map_err(|failure| job.secrets.name_in(failure));
+    let (report, failure) = attempt(job, mode, context, &progress);
     progress.clear();
-    cycle::conclude(result, (&job.target, &context.interruption), &mut outcome);
-    outcome.durations.total = started.elapsed();
+    if failure.is_some() && context.console.has_paths() {
+        for line in job.origin.access.server_words.take() {
+            context.console.note(&format!("the server said: {line}"));
+        }
+    }
+    let failure = failure.map(|failure| job.secrets.name_in(failure));
+    let failure = failure.map(|failure| context.interruption.judge(failure));
+    let mut outcome = Outcome::of(&report, failure);
+    outcome.git_ref = Some(job.origin.wanted.name().to_string());
+    outcome.warn_first(&job.warnings);
+    if context.console.has_paths() {
+        outcome.list_all(&report);
+    }
     outcome
 }
 
@@ -74,43 +76,47 @@ pub(crate) fn exit(outcome: &Outcome) -> ExitCode {
     if outcome.status == Status::Failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-fn take(
+/// Recovers, resolves the ref, and syncs or plans its commit.
+fn attempt(
     job: &Job,
-    (step, context): (Step, &Context),
+    mode: Mode,
+    context: &Context,
     progress: &Progress,
-    outcome: &mut Outcome,
-) -> Result<(), Failure> {
+) -> (RunReport, Option<Failure>) {
     let (origin, cancel) = (&job.origin, &context.interruption.cancel);
-    let setting = Setting { target: &job.target, cancel, progress };
-    (step.first)(setting, outcome)?;
-    let started = Instant::now();
-    progress.phase(format!("asking {} for {}", origin.access.remote(), origin.wanted.name()));
-    let question = Resolver {
+    let target = &job.target.run;
+    let failed =
+        |failed: Failed| (*failed.report, Some(explain::run(&failed.error, &job.target, mode)));
+    let recovered = match mode {
+        Mode::Sync => stoker_run::recover(target, cancel, progress),
+        Mode::Plan => Ok(stoker_run::inspect(target)),
+    };
+    let recovered = match recovered {
+        Ok(recovered) => recovered,
+        Err(error) => return failed(error),
+    };
+    progress.resolving(&origin.access.remote(), origin.wanted.name().as_str());
+    let resolver = Resolver {
         access: &origin.access,
         store: &origin.store,
-        patience: job.target.data.lock_timeout,
+        patience: target.data.lock_timeout,
         unreachable: origin.unreachable,
     };
-    let (resolved, foresight) = cycle::look_while(setting, || {
-        let resolved = resolve(&question, &origin.wanted, cancel);
-        outcome.durations.resolve = started.elapsed();
-        resolved
+    let (resolved, recovered) =
+        recovered.check_while(target, cancel, || resolve(&resolver, &origin.wanted, cancel));
+    let resolution = match resolved {
+        Ok(resolution) => resolution,
+        Err(error) => return (recovered.into_report(target), Some(explain::git(&error))),
+    };
+    let content = Content::Commit(CommitContent {
+        resolution: &resolution,
+        access: &origin.access,
+        store: &origin.store,
+        store_timeout: target.data.lock_timeout,
     });
-    outcome.durations.plan += started.elapsed().saturating_sub(outcome.durations.resolve);
-    let Resolution { name, commit, warnings } = resolved.map_err(|error| cycle::git(&error))?;
-    outcome.resolved_ref = Some(name.into());
-    outcome.commit = Some(commit.to_string());
-    for warning in warnings {
-        let code = match warning {
-            refs::Warning::Unreachable { .. } => Code::UnreachableCommit,
-            _ => Code::AmbiguousRef,
-        };
-        outcome.warn(code, &warning.to_string());
-    }
-    let patience = job.target.data.lock_timeout;
-    let mut source = CommitOnDemand::new((origin, &commit), patience, (cancel, progress));
-    let mut subject = Subject { commit: commit.to_string(), source: &mut source, foresight };
-    let result = (step.then)(&mut subject, setting, outcome);
-    outcome.durations.fetch = source.spent();
-    result
+    let ended = match mode {
+        Mode::Sync => stoker_run::sync(target, content, recovered, cancel, progress),
+        Mode::Plan => stoker_run::plan(target, content, recovered, cancel, progress),
+    };
+    ended.map_or_else(failed, |report| (report, None))
 }

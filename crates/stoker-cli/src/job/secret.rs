@@ -9,6 +9,7 @@ mod held;
 use std::path::PathBuf;
 
 use stoker_api::gatewaysync::ResolvedSecretRef;
+use stoker_api::warning::WarningCode;
 use stoker_git::memfile::MemFile;
 
 use super::Warning;
@@ -16,7 +17,6 @@ use super::document::Documents;
 use super::need::Need;
 use crate::arguments::{By, Given};
 use crate::failure::Failure;
-use crate::word::Code;
 use held::Held;
 
 /// The Secrets of a file, and those that were asked for as files.
@@ -83,7 +83,7 @@ impl Secrets {
 
     /// Tells of a credential that is not used.
     pub(super) fn leave_aside(&mut self, message: String) {
-        self.warnings.push((Code::CredentialUnused, message));
+        self.warnings.push((WarningCode::CredentialUnused, message));
     }
 
     /// What people should know of the credentials that they gave.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::cycle::{Name, Outcome, Status, Warned};
+use crate::outcome::{Name, Outcome, Status, Warned};
 
 impl std::fmt::Display for Warned {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -44,7 +44,7 @@ pub(super) fn draw(outcome: &Outcome) -> String {
     let kinds: [(&str, &[&str]); 3] =
         [("+", &["add"]), ("~", &["modify", "mode"]), ("-", &["delete"])];
     for (sign, actions) in kinds {
-        let all = outcome.all.iter().flatten();
+        let all = outcome.all.iter();
         for planned in all.filter(|planned| actions.contains(&planned.action)) {
             write!(text, "\n  {sign} {}", planned.path).ok();
         }
@@ -87,7 +87,7 @@ fn count_of(count: u64, names: &[Name]) -> String {
 }
 
 fn scans(outcome: &Outcome) -> String {
-    let (projects, config) = (outcome.scans.projects.as_str(), outcome.scans.config.as_str());
+    let (projects, config) = (outcome.scans.projects, outcome.scans.config);
     if projects == "skipped" && config == "skipped" {
         return String::new();
     }

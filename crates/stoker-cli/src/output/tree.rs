@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::summary::bytes;
-use crate::cycle::{Name, Outcome, Planned};
+use crate::outcome::{Name, Outcome, Planned};
 
 /// As many lines as a screen has, for those who did not ask for every path.
 pub(super) const SCREEN: usize = 40;

@@ -39,6 +39,8 @@ pub struct CommitSource {
     in_vain: Option<ObjectId>,
     /// Whether the server sent everything that it has.
     has_everything: bool,
+    /// Why the last answer was [`source::Error::Failed`].
+    failure: Option<error::Error>,
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +69,7 @@ impl CommitSource {
             is_cleared,
             in_vain,
             has_everything,
+            failure: None,
         };
         if !opened.is_here().unwrap_or(false) {
             if opened.store.found == Found::Crowded {
@@ -80,9 +83,29 @@ impl CommitSource {
         Ok(opened)
     }
 
+    /// Takes the error behind the last [`source::Error::Failed`].
+    pub fn take_error(&mut self) -> Option<error::Error> {
+        self.failure.take()
+    }
+
     /// Returns the commit.
     pub fn commit(&self) -> &Commit {
         &self.commit
+    }
+
+    /// Returns an error in the words of sources, and keeps it where those say too little.
+    fn fail(&mut self, error: error::Error) -> source::Error {
+        match error {
+            error::Error::Store { source: Error::Missing { id }, .. } => {
+                source::Error::Missing { id }
+            }
+            error::Error::Store { source: Error::Cancelled, .. } => source::Error::Cancelled,
+            error if matches!(error.fault(), Some(Fault::Cancelled)) => source::Error::Cancelled,
+            error => {
+                self.failure = Some(error);
+                source::Error::Failed
+            }
+        }
     }
 
     fn id(&self) -> ObjectId {
@@ -167,20 +190,11 @@ impl Source for CommitSource {
         if blobs.is_empty() {
             return Ok(());
         }
-        self.stream(blobs, sink).map_err(to_source)
+        self.stream(blobs, sink).map_err(|error| self.fail(error))
     }
 }
 
 fn distinct(blobs: &[ObjectId]) -> Vec<ObjectId> {
     let mut once = HashSet::with_capacity(blobs.len());
     blobs.iter().copied().filter(|id| once.insert(*id)).collect()
-}
-
-fn to_source(error: error::Error) -> source::Error {
-    match error {
-        error::Error::Store { source: Error::Missing { id }, .. } => source::Error::Missing { id },
-        error::Error::Store { source: Error::Cancelled, .. } => source::Error::Cancelled,
-        error if matches!(error.fault(), Some(Fault::Cancelled)) => source::Error::Cancelled,
-        error => source::Error::Failed { source: Box::new(error) },
-    }
 }

@@ -6,88 +6,83 @@ use super::{Error, Reason};
 
 impl Error {
     /// Returns one sentence that says what to do next.
-    pub fn hint(&self) -> &'static str {
-        self.reason().hint()
-    }
-}
-
-impl Reason {
-    /// Returns one sentence that says what to do next.
     #[expect(clippy::too_many_lines, reason = "a registry: one sentence per reason")]
-    pub fn hint(self) -> &'static str {
-        match self {
-            Self::InvalidAddress => {
+    pub fn hint(&self) -> &'static str {
+        match self.reason() {
+            Reason::GatewayAddressInvalid => {
                 "give the gateway's address as http://host:8088 or https://host:8043"
             }
-            Self::CertificatesUnusable => {
+            Reason::GatewayCertificatesUnusable => {
                 "give a PEM file with the certificate of the authority that signed the gateway's"
             }
-            Self::KeyMissing => {
+            Reason::GatewayKeyMissing => {
                 "create an API key on the gateway (Platform > Security > API Keys) and put name:secret into a file that this user can read"
             }
-            Self::KeyUnusable => "put the whole token, name:secret, on the only line of the file",
-            Self::ConnectionRefused => {
+            Reason::GatewayKeyUnusable => {
+                "put the whole token, name:secret, on the only line of the file"
+            }
+            Reason::GatewayConnectionRefused => {
                 "check that the gateway is up and that the port is its HTTP port (8088) or its HTTPS port (8043)"
             }
-            Self::Unreachable => {
+            Reason::GatewayUnreachable => {
                 "check the gateway's host name and the network between here and there"
             }
-            Self::TimedOut => {
+            Reason::GatewayTimedOut => {
                 "look at the gateway's load and its wrapper.log; one question gets 10 s, or --gateway-timeout where that is less"
             }
-            Self::ConnectionLost => {
+            Reason::GatewayConnectionLost => {
                 "look at the gateway's wrapper.log for why the connection was closed, and check whether the port expects https://"
             }
-            Self::TlsMismatch => {
+            Reason::GatewayTlsMismatch => {
                 "use https:// with the HTTPS port (8043) and http:// with the HTTP port (8088)"
             }
-            Self::CertificateUntrusted => {
+            Reason::GatewayCertificateUntrusted => {
                 "give the gateway's certificate, or that of the authority that signed it, with --gateway-ca-file, and use a host name that it is for; this shows it: openssl s_client -showcerts -connect HOST:8043"
             }
-            Self::Unauthorized => {
+            Reason::GatewayUnauthorized => {
                 "check that this key exists on the gateway and that the file holds the full name:secret; a key made anew has a new secret"
             }
-            Self::Forbidden => {
+            Reason::GatewayForbidden => {
                 "give one of the key's security levels Access, Read and Write permission in the gateway's security properties; if the key requires a secure channel, use https://"
             }
-            Self::RouteNotFound => {
+            Reason::GatewayRouteNotFound => {
                 "check the gateway's version: its API exists from Ignition 8.3 on; and that no path in front of it is missing from the address"
             }
-            Self::NeedsCommissioning => {
+            Reason::GatewayNeedsCommissioning => {
                 "commission the gateway in a browser, or by its environment; the scan is made up for afterwards"
             }
-            Self::Redirected => {
+            Reason::GatewayRedirected => {
                 "give the address that the gateway redirects to; redirects are not followed, so that the key goes nowhere else"
             }
-            Self::TooManyRequests => {
+            Reason::GatewayTooManyRequests => {
                 "wait; whatever stands in front of the gateway limits requests"
             }
-            Self::GatewayStarting => {
+            Reason::GatewayStarting => {
                 "wait until the gateway is running; the scan is made up for then"
             }
-            Self::ServerFault => {
+            Reason::GatewayServerFault => {
                 "look at the gateway's logs (Platform > Diagnostics > Logs) for what failed"
             }
-            Self::UnexpectedAnswer => {
+            Reason::GatewayUnexpectedAnswer => {
                 "check that the address is a gateway's and not that of a proxy or a log-in page"
             }
-            Self::AnswerTooLarge => {
+            Reason::GatewayAnswerTooLarge => {
                 "check that the address is a gateway's: none of its answers to us is that large"
             }
-            Self::ScanLockHeld => {
+            Reason::ScanLockHeld => {
                 "wait for whoever holds it; what a killed run of ours has left is over by itself after 60 s at the latest: run the same command again, with --gateway-timeout 90s"
             }
-            Self::ScanTimedOut => {
+            Reason::ScanTimedOut => {
                 "look at the gateway's logs for the scan; the next run asks again"
             }
-            Self::DesignerSessionActive => {
+            Reason::DesignerSessionActive => {
                 "close the designer sessions, or set the designer session policy to proceed"
             }
-            Self::DesignerStateUnknown => {
+            Reason::DesignerStateUnknown => {
                 "let the key read designers, or set the designer session policy to proceed"
             }
-            Self::Cancelled => "run it again when it is convenient; nothing is left half done",
-            Self::Internal => "check the limits of this process (threads, open files)",
+            Reason::Cancelled => "run it again when it is convenient; nothing is left half done",
+            _ => "check the limits of this process (threads, open files)",
         }
     }
 }

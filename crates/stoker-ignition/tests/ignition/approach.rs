@@ -78,7 +78,7 @@ fn a_gateway_in_service_is_scanned() {
 fn the_first_sync_of_a_starting_gateway_lands_without_a_scan_and_without_waiting() {
     let cases = [
         (State::Starting, Reason::GatewayStarting),
-        (State::Uncommissioned, Reason::NeedsCommissioning),
+        (State::Uncommissioned, Reason::GatewayNeedsCommissioning),
     ];
     for (state, reason) in cases {
         let world = World::with(|options| options.state(state));
@@ -105,7 +105,7 @@ fn a_later_sync_does_not_wait_for_ever() {
     let world = World::with(|options| options.state(State::Uncommissioned));
     let approach = world.impatient(Duration::from_secs(2)).approach(Run::Later).unwrap();
     let Approach::Land { scan: Scan::Owed, why } = approach else { panic!("{approach:?}") };
-    assert_eq!(why.reason(), Reason::NeedsCommissioning);
+    assert_eq!(why.reason(), Reason::GatewayNeedsCommissioning);
 }
 
 #[test]
@@ -139,9 +139,18 @@ fn a_gateway_that_is_away_is_owed_a_scan() {
 fn a_key_that_is_not_taken_writes_nothing() {
     let world = World::new();
     world.fake.set_tokens([]);
-    assert_eq!(world.gateway().approach(Run::First).unwrap_err().reason(), Reason::Unauthorized);
+    assert_eq!(
+        world.gateway().approach(Run::First).unwrap_err().reason(),
+        Reason::GatewayUnauthorized
+    );
     world.fake.set_tokens([Token::parse(KEY).unwrap().without_read()]);
-    assert_eq!(world.gateway().approach(Run::Later).unwrap_err().reason(), Reason::Forbidden);
+    assert_eq!(
+        world.gateway().approach(Run::Later).unwrap_err().reason(),
+        Reason::GatewayForbidden
+    );
     std::fs::remove_file(&world.key_file).unwrap();
-    assert_eq!(world.gateway().approach(Run::Later).unwrap_err().reason(), Reason::KeyMissing);
+    assert_eq!(
+        world.gateway().approach(Run::Later).unwrap_err().reason(),
+        Reason::GatewayKeyMissing
+    );
 }

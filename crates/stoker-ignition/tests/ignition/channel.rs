@@ -51,7 +51,7 @@ fn a_missing_permission_stays_one_on_both_ports() {
     world.fake.set_tokens([Token::parse(KEY).unwrap().without_read()]);
     let endpoint = Endpoint::loopback(world.fake.plain_port(), world.fake.tls_port());
     let error = at(&world, endpoint).projects().unwrap_err();
-    assert_eq!(error.reason(), Reason::Forbidden);
+    assert_eq!(error.reason(), Reason::GatewayForbidden);
     assert!(error.to_string().contains("http://"), "{error}");
 }
 
@@ -62,7 +62,7 @@ fn two_dead_ports_are_one_refusal_that_names_the_first() {
     let (_taken, dead) = dead_port();
     let endpoint = Endpoint::loopback(world.fake.plain_port(), dead);
     let error = at(&world, endpoint).projects().unwrap_err();
-    assert_eq!(error.reason(), Reason::ConnectionRefused);
+    assert_eq!(error.reason(), Reason::GatewayConnectionRefused);
     assert!(error.to_string().contains(&world.fake.url()), "{error}");
 }
 
@@ -71,7 +71,7 @@ fn an_address_that_is_set_counts_exactly() {
     let world = World::with(fake_gateway::Options::with_tls);
     world.fake.set_tokens([Token::parse(KEY).unwrap().secure_channel_required()]);
     let error = world.gateway().projects().unwrap_err();
-    assert_eq!(error.reason(), Reason::Forbidden);
+    assert_eq!(error.reason(), Reason::GatewayForbidden);
 }
 
 // G2
@@ -82,7 +82,7 @@ fn tls_on_one_side_only_is_told_apart_both_ways() {
     let tls_to_plain = format!("https://localhost:{}", world.fake.plain_port());
     for url in [plain_to_tls, tls_to_plain] {
         let error = at(&world, Endpoint::parse(&url).unwrap()).projects().unwrap_err();
-        assert_eq!(error.reason(), Reason::TlsMismatch, "{url}: {error}");
+        assert_eq!(error.reason(), Reason::GatewayTlsMismatch, "{url}: {error}");
         assert!(error.hint().contains("8043"));
     }
 }
@@ -102,8 +102,8 @@ fn a_given_authority_is_what_counts_even_on_loopback() {
     };
     ask(world.fake.authority_pem().unwrap()).unwrap();
     let other = ask(stranger.fake.authority_pem().unwrap()).unwrap_err();
-    assert_eq!(other.reason(), Reason::CertificateUntrusted);
-    assert_eq!(ask("no certificate").unwrap_err().reason(), Reason::CertificatesUnusable);
+    assert_eq!(other.reason(), Reason::GatewayCertificateUntrusted);
+    assert_eq!(ask("no certificate").unwrap_err().reason(), Reason::GatewayCertificatesUnusable);
 }
 
 // What people give who have a self-signed certificate, and most tools mark it as an authority's.
@@ -125,7 +125,7 @@ fn a_given_certificate_is_trusted_though_it_is_an_authority_s() {
     let stranger = stranger.fake.authority_pem().unwrap();
     for (url, pem, word) in [(&by_address, pem, "host name"), (&url, stranger, "CA:TRUE")] {
         let error = ask(url, pem).unwrap_err();
-        assert_eq!(error.reason(), Reason::CertificateUntrusted);
+        assert_eq!(error.reason(), Reason::GatewayCertificateUntrusted);
         let text = everything(&error);
         assert!(text.contains(word) && !text.contains("Other("), "{text}");
     }

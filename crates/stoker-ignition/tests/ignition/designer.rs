@@ -1,7 +1,5 @@
 //! Designer policies: G4, R44, R45.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fake_gateway::{Fault, Ugly};
@@ -56,13 +54,12 @@ fn wait_ends_with_its_time_and_with_a_cancel() {
     let short = Policy::Wait(Duration::from_millis(150));
     let error = world.gateway().wait_for_designers(short).unwrap_err();
     assert_eq!(error.reason(), Reason::DesignerSessionActive);
-    let flag = Arc::new(AtomicBool::new(false));
-    let cancel = Cancel::flag(Arc::clone(&flag));
-    let gateway = Gateway::connect(Options { cancel, ..world.options() }).unwrap();
+    let cancel = Cancel::default();
+    let gateway = Gateway::connect(Options { cancel: cancel.clone(), ..world.options() }).unwrap();
     let asked = world.fake.calls().len();
     let waiting = std::thread::spawn(move || gateway.wait_for_designers(LONG));
     assert!(world.fake.wait_for_requests(DESIGNERS, asked + 1, Duration::from_secs(20)));
-    flag.store(true, Ordering::Relaxed);
+    cancel.cancel();
     assert!(matches!(waiting.join().unwrap(), Err(Error::Cancelled)));
 }
 

@@ -1,7 +1,5 @@
 //! What a gateway can do to us, G1 and G2.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fake_gateway::{Api, Fault, Options as FakeOptions, State, Ugly};
@@ -23,24 +21,24 @@ fn hasty(world: &World) -> Gateway {
 fn every_answer_that_is_none_has_its_own_reason() {
     let world = World::new();
     let cases = [
-        (Ugly::Status(401), Reason::Unauthorized),
-        (Ugly::Empty(401), Reason::Unauthorized),
-        (Ugly::Status(403), Reason::Forbidden),
-        (Ugly::Status(404), Reason::RouteNotFound),
-        (Ugly::Status(429), Reason::TooManyRequests),
-        (Ugly::Status(500), Reason::ServerFault),
-        (Ugly::Status(502), Reason::ServerFault),
+        (Ugly::Status(401), Reason::GatewayUnauthorized),
+        (Ugly::Empty(401), Reason::GatewayUnauthorized),
+        (Ugly::Status(403), Reason::GatewayForbidden),
+        (Ugly::Status(404), Reason::GatewayRouteNotFound),
+        (Ugly::Status(429), Reason::GatewayTooManyRequests),
+        (Ugly::Status(500), Reason::GatewayServerFault),
+        (Ugly::Status(502), Reason::GatewayServerFault),
         (Ugly::Status(503), Reason::GatewayStarting),
-        (Ugly::Status(418), Reason::UnexpectedAnswer),
-        (Ugly::Redirect("/welcome".into()), Reason::NeedsCommissioning),
-        (Ugly::Redirect("http://gateway/welcome?x=1".into()), Reason::NeedsCommissioning),
-        (Ugly::Redirect("http://evil.example/".into()), Reason::Redirected),
-        (Ugly::Html, Reason::UnexpectedAnswer),
-        (Ugly::Body("application/json", "{\"items\":[".into()), Reason::UnexpectedAnswer),
-        (Ugly::Body("text/plain", "{\"items\":[]}".into()), Reason::UnexpectedAnswer),
-        (Ugly::Cut, Reason::ConnectionLost),
-        (Ugly::Drop, Reason::ConnectionLost),
-        (Ugly::Huge(5 << 30), Reason::AnswerTooLarge),
+        (Ugly::Status(418), Reason::GatewayUnexpectedAnswer),
+        (Ugly::Redirect("/welcome".into()), Reason::GatewayNeedsCommissioning),
+        (Ugly::Redirect("http://gateway/welcome?x=1".into()), Reason::GatewayNeedsCommissioning),
+        (Ugly::Redirect("http://evil.example/".into()), Reason::GatewayRedirected),
+        (Ugly::Html, Reason::GatewayUnexpectedAnswer),
+        (Ugly::Body("application/json", "{\"items\":[".into()), Reason::GatewayUnexpectedAnswer),
+        (Ugly::Body("text/plain", "{\"items\":[]}".into()), Reason::GatewayUnexpectedAnswer),
+        (Ugly::Cut, Reason::GatewayConnectionLost),
+        (Ugly::Drop, Reason::GatewayConnectionLost),
+        (Ugly::Huge(5 << 30), Reason::GatewayAnswerTooLarge),
     ];
     for (ugly, reason) in cases {
         world.fake.heal();
@@ -62,7 +60,7 @@ fn a_deadline_holds_whatever_the_gateway_does() {
         world.fake.fail(Fault::new(ugly.clone()));
         let started = Instant::now();
         let error = hasty(&world).projects().expect_err("it never ends");
-        assert_eq!(error.reason(), Reason::TimedOut, "{ugly:?}: {error}");
+        assert_eq!(error.reason(), Reason::GatewayTimedOut, "{ugly:?}: {error}");
         assert!(started.elapsed() < Duration::from_secs(10), "{ugly:?}");
     }
 }
@@ -80,14 +78,14 @@ fn a_huge_body_is_left_unread() {
 fn a_call_that_hangs_ends_when_it_is_cancelled() {
     let world = World::new();
     world.fake.fail(Fault::new(Ugly::Hang));
-    let flag = Arc::new(AtomicBool::new(false));
-    let cancel = Cancel::flag(Arc::clone(&flag));
+    let cancel = Cancel::default();
     let limits = Limits { call: Duration::from_mins(10), ..Limits::default() };
-    let gateway = Gateway::connect(Options { cancel, limits, ..world.options() }).unwrap();
+    let gateway =
+        Gateway::connect(Options { cancel: cancel.clone(), limits, ..world.options() }).unwrap();
     let waiting = std::thread::spawn(move || gateway.projects());
     assert!(world.fake.wait_for_requests(PROJECTS, 1, Duration::from_secs(20)));
     let cancelled = Instant::now();
-    flag.store(true, Ordering::Relaxed);
+    cancel.cancel();
     assert!(matches!(waiting.join().unwrap(), Err(Error::Cancelled)));
     assert!(cancelled.elapsed() < Duration::from_secs(20));
 }
@@ -96,7 +94,9 @@ fn a_call_that_hangs_ends_when_it_is_cancelled() {
 #[test]
 fn what_is_cancelled_already_is_not_even_asked() {
     let world = World::new();
-    let options = Options { cancel: Cancel::when(|| true), ..world.options() };
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let options = Options { cancel, ..world.options() };
     let gateway = Gateway::connect(options).unwrap();
     assert!(matches!(gateway.projects(), Err(Error::Cancelled)));
     let outcome = gateway.scan(Halves::BOTH);
@@ -110,7 +110,7 @@ fn a_gateway_that_is_down_refuses() {
     let world = World::new();
     world.fake.set(State::Down);
     let error = world.gateway().projects().expect_err("nobody listens");
-    assert_eq!(error.reason(), Reason::ConnectionRefused);
+    assert_eq!(error.reason(), Reason::GatewayConnectionRefused);
     assert!(error.to_string().contains(&world.fake.url()), "{error}");
 }
 
@@ -119,7 +119,7 @@ fn a_gateway_that_is_down_refuses() {
 fn an_older_gateway_is_told_apart_and_its_scan_never_counts_as_done() {
     let world = World::with(|options| FakeOptions { api: Api::V81, ..options });
     let error = world.gateway().projects().expect_err("8.1 has no API");
-    assert_eq!(error.reason(), Reason::RouteNotFound);
+    assert_eq!(error.reason(), Reason::GatewayRouteNotFound);
     assert!(error.hint().contains("8.3"));
     assert_eq!(world.gateway().scan(Halves::NONE.with(Half::Projects)).projects, Scan::Failed);
 }
@@ -129,7 +129,7 @@ fn an_older_gateway_is_told_apart_and_its_scan_never_counts_as_done() {
 fn redirects_are_not_followed() {
     let (world, elsewhere) = (World::new(), World::new());
     world.fake.fail(Fault::new(Ugly::Redirect(format!("{}{PROJECTS}", elsewhere.fake.url()))));
-    assert_eq!(world.gateway().projects().unwrap_err().reason(), Reason::Redirected);
+    assert_eq!(world.gateway().projects().unwrap_err().reason(), Reason::GatewayRedirected);
     assert_eq!(elsewhere.fake.calls(), Vec::<String>::new());
 }
 

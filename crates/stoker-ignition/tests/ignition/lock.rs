@@ -1,7 +1,5 @@
 //! The scan lock.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fake_gateway::{self as fake, Api, Fault, Relock, Token, Ugly};
@@ -135,7 +133,7 @@ fn a_key_that_may_not_write_is_refused_before_anything_is_renamed() {
     let error = world.gateway().lock(Halves::BOTH).unwrap_err().error;
     assert_eq!(
         (error.reason(), error.consequence()),
-        (Reason::Forbidden, Consequence::WriteNothing)
+        (Reason::GatewayForbidden, Consequence::WriteNothing)
     );
     assert_eq!(world.posts().len(), 1, "no blind retries");
 }
@@ -171,7 +169,7 @@ fn what_was_locked_before_a_refusal_is_handed_back() {
     let world = World::new();
     world.fake.fail(Fault::new(Ugly::Status(403)).on("/data/api/v1/scan-lock/config"));
     let refusal = world.gateway().lock(Halves::BOTH).unwrap_err();
-    assert_eq!(refusal.error.reason(), Reason::Forbidden);
+    assert_eq!(refusal.error.reason(), Reason::GatewayForbidden);
     assert_eq!(refusal.held.map(Held::halves), Some(Halves::NONE.with(Half::Projects)));
     world.fake.heal();
     world.fake.fail(Fault::new(Ugly::Status(403)).on("/data/api/v1/scan-lock"));
@@ -182,11 +180,10 @@ fn what_was_locked_before_a_refusal_is_handed_back() {
 fn locks_are_let_go_without_waiting_for_a_scan_though_the_run_is_cancelled() {
     let world =
         World::with(|options| fake::Options { scan_duration: Duration::from_hours(1), ..options });
-    let flag = Arc::new(AtomicBool::new(false));
-    let cancel = Cancel::flag(Arc::clone(&flag));
-    let gateway = Gateway::connect(Options { cancel, ..world.options() }).unwrap();
+    let cancel = Cancel::default();
+    let gateway = Gateway::connect(Options { cancel: cancel.clone(), ..world.options() }).unwrap();
     let held = held(gateway.lock(Halves::BOTH));
-    flag.store(true, Ordering::Relaxed);
+    cancel.cancel();
     let posts = world.posts().len();
     gateway.release(held);
     assert_eq!(world.posts().split_off(posts), ["scan/projects", "scan/config"]);

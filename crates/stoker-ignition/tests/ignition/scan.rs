@@ -103,7 +103,7 @@ fn a_status_that_is_not_understood_is_no_end_of_a_scan_but_the_scan_is_asked_for
         let posts = world.posts().len();
         let outcome = world.gateway().scan(projects());
         assert_eq!((outcome.projects, world.posts().len()), (Scan::Failed, posts + 1));
-        assert_eq!(outcome.errors[0].1.reason(), Reason::UnexpectedAnswer);
+        assert_eq!(outcome.errors[0].1.reason(), Reason::GatewayUnexpectedAnswer);
     }
 }
 
@@ -146,7 +146,7 @@ fn a_key_without_write_is_not_tried_again() {
     let world = World::new();
     world.fake.set_tokens([Token::parse(KEY).unwrap().without_write()]);
     let outcome = world.gateway().scan(projects());
-    assert_eq!(outcome.errors[0].1.reason(), Reason::Forbidden);
+    assert_eq!(outcome.errors[0].1.reason(), Reason::GatewayForbidden);
     assert_eq!(world.posts(), ["scan/projects"]);
 }
 

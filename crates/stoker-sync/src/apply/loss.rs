@@ -3,12 +3,12 @@
 use super::Error;
 use super::partial::apply_by;
 use super::tests::{commits, expected, prepared, wanted};
+use crate::Request;
 use crate::disk::fault::{self, Fault};
-use crate::report::Halves;
+use crate::halves::Halves;
 use crate::request::Scan;
 use crate::testing::{Commit, Scratch, sync};
 use crate::warning::Code;
-use crate::{OpenGate, Request};
 
 fn take_stage(scratch: &Scratch) {
     scratch.rename("data/.sync-staging", "taken");
@@ -20,7 +20,7 @@ fn what_vanished_before_it_was_placed_is_named_and_brought_by_the_next_run() {
     let scratch = prepared(Some(&old));
     let robbed = apply_by(&scratch, (&new, &wanted(&new)), |written| {
         take_stage(&scratch);
-        written.apply(&mut OpenGate)
+        written.apply(&mut || {})
     });
     let error = robbed.unwrap_err();
     let Error::Incomplete { failed, report } = error else { panic!("{error:?}") };
@@ -41,7 +41,7 @@ fn a_killed_run_whose_stage_is_gone_is_not_taken_for_done() {
     // The journal counts, and then nothing more happens.
     let death = Some(Fault::Crash { at: 2 });
     let died = apply_by(&scratch, (&new, &wanted(&new)), |written| {
-        fault::under(death, || written.apply(&mut OpenGate)).0
+        fault::under(death, || written.apply(&mut || {})).0
     });
     died.unwrap_err();
     take_stage(&scratch);
@@ -65,7 +65,7 @@ fn a_journal_that_can_not_be_read_takes_no_debt_along() {
     scratch.engine().settle(both).unwrap();
     let death = Some(Fault::Crash { at: 2 });
     let died = apply_by(&scratch, (&new, &wanted(&new)), |written| {
-        fault::under(death, || written.apply(&mut OpenGate)).0
+        fault::under(death, || written.apply(&mut || {})).0
     });
     died.unwrap_err();
     scratch.write("data/.stoker/journal", "torn");

@@ -9,7 +9,7 @@ use crate::disk::fault::{self, Fault};
 use crate::request::{Look, Prune};
 use crate::source::Kind;
 use crate::testing::{Commit, Scratch, request, sync, unlimited};
-use crate::{Cancel, OpenGate, Report, Request, Written};
+use crate::{Cancel, Report, Request, Written};
 
 /// Writes what a request brings, and lets `apply` do the rest.
 pub(super) fn apply_by(
@@ -41,7 +41,7 @@ fn a_directory_that_arrived_in_part_is_brought_by_the_next_run() {
     let scratch = prepared(Some(&old));
     let hindered = apply_by(&scratch, (&new, &wanted(&new)), |written| {
         scratch.write("data/projects/fresh/deep", "in the way");
-        written.apply(&mut OpenGate)
+        written.apply(&mut || {})
     });
     let Err(Error::Incomplete { failed, report }) = hindered else { panic!("{hindered:?}") };
     let named = failed.iter().map(|error| error.path().to_string()).collect::<Vec<_>>();
@@ -67,7 +67,7 @@ fn deletions_that_failed_are_made_up_for_and_are_no_mass_deletion() {
     // The journal is begun and durable; then the first deletion fails.
     let denied = Some(Fault::Once { at: 2, errno: Errno::ACCESS });
     let failed = apply_by(&scratch, (&new, &ask(&new)), |written| {
-        fault::under(denied, || written.apply(&mut OpenGate)).0
+        fault::under(denied, || written.apply(&mut || {})).0
     });
     let Err(Error::Incomplete { failed, .. }) = failed else { panic!("{failed:?}") };
     assert_eq!(failed.len(), 60);
@@ -103,7 +103,7 @@ fn a_foreign_file_that_could_not_be_deleted_does_not_become_ours() {
     scratch.write("data/projects/foreign", "somebody's");
     let denied = Some(Fault::Once { at: 2, errno: Errno::ACCESS });
     let failed = apply_by(&scratch, (&commit, &ask(Prune::Foreign)), |written| {
-        fault::under(denied, || written.apply(&mut OpenGate)).0
+        fault::under(denied, || written.apply(&mut || {})).0
     });
     assert!(matches!(failed, Err(Error::Incomplete { .. })), "{failed:?}");
     sync(&scratch, &commit, &ask(Prune::OwnOnly)).unwrap();
@@ -120,7 +120,7 @@ fn what_could_not_be_placed_does_not_make_a_strangers_file_ours() {
         sync(&scratch, &old, &ask(&old)).unwrap();
         let denied = Some(Fault::Once { at: 2, errno: Errno::ACCESS });
         let failed = apply_by(&scratch, (&new, &ask(&new)), |written| {
-            fault::under(denied, || written.apply(&mut OpenGate)).0
+            fault::under(denied, || written.apply(&mut || {})).0
         });
         assert!(matches!(failed, Err(Error::Incomplete { .. })), "{failed:?}");
         for path in ["data/projects/x", "data/projects/d/x"] {
@@ -142,7 +142,7 @@ fn what_was_done_before_a_failure_is_told() {
     sync(&scratch, &old, &wanted(&old)).unwrap();
     let hindered = apply_by(&scratch, (&new, &wanted(&new)), |written| {
         scratch.write("data/projects/d/foreign", "somebody's");
-        written.apply(&mut OpenGate)
+        written.apply(&mut || {})
     });
     let Err(Error::Incomplete { failed, report }) = hindered else { panic!("{hindered:?}") };
     assert_eq!(failed.len(), 1, "{failed:?}");
@@ -159,7 +159,7 @@ fn a_directory_that_somebody_made_meanwhile_gets_its_payload_first() {
     let mut steps = Vec::new();
     let done = apply_by(&scratch, (&new, &wanted(&new)), |written| {
         scratch.write("data/projects/fresh/own", "o");
-        let (done, taken) = fault::under(None, || written.apply(&mut OpenGate));
+        let (done, taken) = fault::under(None, || written.apply(&mut || {}));
         steps = taken;
         done
     });
@@ -178,7 +178,7 @@ fn what_is_found_deleted_is_made_durable_all_the_same() {
     let scratch = prepared(Some(&old));
     let death = Some(Fault::Crash { at: 3 });
     let died = apply_by(&scratch, (&new, &wanted(&new)), |written| {
-        fault::under(death, || written.apply(&mut OpenGate)).0
+        fault::under(death, || written.apply(&mut || {})).0
     });
     died.unwrap_err();
     assert!(!scratch.exists("data/projects/k/x"), "it died after the deletion");

@@ -12,7 +12,7 @@ use crate::disk::fault::{self, Step};
 use crate::path::{file_name, parent};
 use crate::request::Look;
 use crate::testing::{Live, Scratch, Snapshot, sync};
-use crate::{Cancel, Engine, Request};
+use crate::{Cancel, Engine, Opened, Request};
 
 type Inode = usize;
 type Place = (Inode, Vec<u8>);
@@ -242,7 +242,8 @@ fn a_loss_of_power_at_any_step_leaves_the_old_or_the_new_tree() {
             for disk in disks {
                 let left = Scratch::new();
                 disk.store(&left);
-                let engine = Engine::open(&left.options(), &Cancel::default());
+                let engine =
+                    Engine::open(&left.options(), &Cancel::default()).and_then(Opened::finish);
                 drop(engine.unwrap_or_else(|error| panic!("at {at}: {error:?}")));
                 let live = files_only(left.snapshot("data"));
                 let calls = || steps.iter().map(|step| (step.kind, &step.path)).collect::<Vec<_>>();

@@ -3,11 +3,10 @@
 use rustix::io::Errno;
 
 use crate::disk::fault::{self, Fault};
-use crate::report::Halves;
 use crate::request::Look;
 use crate::source::Kind;
 use crate::testing::{Commit, Files, Live, Scratch, Snapshot, request, sync, unlimited};
-use crate::{Cancel, Engine, OpenGate, Request};
+use crate::{Cancel, Engine, Opened, Request};
 
 /// Changes of every kind in one commit: resources, swaps, new and vanished directories, modes.
 pub(super) fn commits() -> (Commit, Commit) {
@@ -90,7 +89,11 @@ fn a_run_that_dies_at_any_step_is_finished_or_undone_by_the_next_start() {
             // What comes after the commit only tidies up; its failure is not the run's.
             let is_committed = done.is_ok();
             assert_no_mixture(&scratch.snapshot("data"), [&old, &new], &when);
-            drop(Engine::open(&scratch.options(), &Cancel::default()).unwrap());
+            drop(
+                Engine::open(&scratch.options(), &Cancel::default())
+                    .and_then(Opened::finish)
+                    .unwrap(),
+            );
             let live = scratch.snapshot("data");
             assert!(live == new || (live == old && !is_committed), "{when}: {live:#?}");
             run(&scratch).unwrap();
@@ -114,7 +117,11 @@ fn recovery_that_dies_at_any_step_is_repeated() {
         for again in 0..12 {
             let scratch = prepared(Some(&old_commit));
             drop(fault::under(Some(Fault::Crash { at }), || run(&scratch)));
-            let open = || Engine::open(&scratch.options(), &Cancel::default()).map(drop);
+            let open = || {
+                Engine::open(&scratch.options(), &Cancel::default())
+                    .and_then(Opened::finish)
+                    .map(drop)
+            };
             drop(fault::under(Some(Fault::Crash { at: again }), open));
             open().unwrap();
             let live = scratch.snapshot("data");
@@ -133,7 +140,7 @@ fn an_engine_whose_run_broke_off_does_not_begin_another() {
     let written = engine.write(plan, &mut source, &cancel).unwrap();
     // The journal has its name, and the disk does not say that it is durable.
     let fault = Fault::Once { at: 1, errno: Errno::IO };
-    let (done, steps) = fault::under(Some(fault), || written.apply(&mut OpenGate));
+    let (done, steps) = fault::under(Some(fault), || written.apply(&mut || {}));
     let kinds: Vec<_> = steps.iter().map(|step| step.kind).collect();
     assert!(done.is_err() && kinds == ["rename", "fsync"], "{steps:?}");
     let plan = engine.plan(&mut source, &wanted(&new_commit), &cancel).unwrap();
@@ -157,7 +164,9 @@ fn a_step_that_fails_in_recovery_is_not_lost() {
     for at in 0..16 {
         let scratch = prepared(Some(&old_commit));
         drop(fault::under(Some(Fault::Crash { at: journal + 2 }), || run(&scratch)));
-        let open = || Engine::open(&scratch.options(), &Cancel::default()).map(drop);
+        let open = || {
+            Engine::open(&scratch.options(), &Cancel::default()).and_then(Opened::finish).map(drop)
+        };
         drop(fault::under(Some(Fault::Once { at, errno: Errno::ACCESS }), open));
         run(&scratch).unwrap_or_else(|error| panic!("at {at}: {error}"));
         assert_eq!(scratch.files("data"), new_files, "at {at}");
@@ -193,22 +202,9 @@ fn a_step_that_fails_leaves_old_or_new_and_the_next_run_converges() {
     }
 }
 
-/// A gate that says no, or yes, and remembers what it was asked for.
-struct Asked(Result<(), &'static str>, Vec<Halves>);
-
-impl crate::Gate for Asked {
-    fn prepare(&mut self, changed: Halves) {
-        self.1.push(changed);
-    }
-
-    fn open(&mut self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        self.0.map_err(Into::into)
-    }
-}
-
 // G1: what a killed run left is finished by the gateway's leave only.
 #[test]
-fn the_gate_is_asked_before_a_killed_run_is_finished_and_only_then() {
+fn a_killed_run_waits_until_it_is_finished() {
     let (old_commit, new_commit) = commits();
     let run = |scratch: &Scratch| sync(scratch, &new_commit, &wanted(&new_commit)).map(drop);
     let scratch = prepared(Some(&old_commit));
@@ -217,22 +213,15 @@ fn the_gate_is_asked_before_a_killed_run_is_finished_and_only_then() {
     let scratch = prepared(Some(&old_commit));
     drop(fault::under(Some(Fault::Crash { at: journal + 3 }), || run(&scratch)));
     let left = scratch.snapshot("data");
-    let cancel = Cancel::default();
-    let open = |gate: &mut Asked| Engine::open_through(&scratch.options(), gate, &cancel).map(drop);
-    let mut shut = Asked(Err("401"), Vec::new());
-    let refused = open(&mut shut).unwrap_err();
-    assert!(
-        matches!(refused, crate::OpenError::Recover { source: crate::recover::Error::Gate { .. } }),
-        "{refused:?}"
-    );
+    let open = || Engine::open(&scratch.options(), &Cancel::default()).unwrap();
+    let Opened::Interrupted(interrupted) = open() else { panic!("it was killed") };
+    drop(interrupted);
     assert_eq!(scratch.snapshot("data"), left);
     assert!(crate::View::is_unfinished(&scratch.options().data).unwrap());
-    let mut gate = Asked(Ok(()), Vec::new());
-    open(&mut gate).unwrap();
-    assert_eq!((gate.1.len(), gate.1[0].projects), (1, true), "{:?}", gate.1);
+    let Opened::Interrupted(interrupted) = open() else { panic!("it was not finished") };
+    assert!(interrupted.halves().projects);
+    drop(interrupted.finish(&mut || {}).unwrap());
     assert_eq!(scratch.snapshot("data"), expected(&new_commit));
     assert!(!crate::View::is_unfinished(&scratch.options().data).unwrap());
-    let mut idle = Asked(Err("not to be asked"), Vec::new());
-    open(&mut idle).unwrap();
-    assert_eq!(idle.1, []);
+    assert!(matches!(open(), Opened::Ready(_)));
 }

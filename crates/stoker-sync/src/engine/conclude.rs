@@ -6,15 +6,16 @@ use super::course::MOST_KEPT;
 use super::planning::Planning;
 use crate::compose::Composed;
 use crate::compose::mount::{Content, Mount};
+use crate::halves::Halves;
 use crate::manifest::header::{Header, MappingRecord};
 use crate::manipulate::{Manipulation, Workshop};
 use crate::path;
 use crate::plan::decide::Decided;
 use crate::plan::draft::DirDraft;
 use crate::plan::{Action, Change, Plan};
-use crate::report::{Halves, Listed};
+use crate::report::Listed;
 use crate::request::{Patch, Scan};
-use crate::warning::{self, Code, Warning};
+use crate::warning::{self, Code, Warning, is_standing};
 
 /// How many standing warnings the manifest keeps.
 const MOST_WARNINGS: usize = 256;
@@ -94,6 +95,7 @@ impl<'a> Conclusion<'a> {
         plan.warnings.extend(decided.warnings);
         plan.warnings.extend(warning::of_kept(&header.kept));
         plan.foreign_kept = header.kept.clone();
+        plan.withheld = decided.withheld;
         plan.drift = decided.drift;
         plan.changes = decided.changes;
         plan.work = decided.work;
@@ -132,7 +134,7 @@ impl<'a> Conclusion<'a> {
             Scan::Owed => self.planning.view.owed().and(touched),
             Scan::None => self.planning.view.owed(),
         };
-        let standing = self.standing.iter().filter(|warning| warning.code.is_standing());
+        let standing = self.standing.iter().filter(|warning| is_standing(warning.code));
         let warnings = standing.take(MOST_WARNINGS).cloned().collect();
         Header {
             generation: last.generation + 1,

@@ -73,6 +73,7 @@ impl Planning<'_> {
             warnings,
             drift: Vec::new(),
             foreign_kept,
+            withheld: None,
             previous_commit: self.view.commit().map(String::from),
             commit: self.request.commit.clone(),
             request: self.request.clone(),

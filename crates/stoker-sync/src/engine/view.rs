@@ -7,13 +7,13 @@ use super::{Foresight, OpenError, planning};
 use crate::cancel::Cancel;
 use crate::compose::{Case, Volume};
 use crate::disk::{Dir, DiskError, Modes};
+use crate::halves::Halves;
 use crate::lock;
 use crate::manifest::Manifest;
 use crate::name::{STAGING_DIR, STATE_DIR};
 use crate::path::{Quoted, RelPath};
 use crate::plan::{self, Plan};
 use crate::recover::{self, Finished};
-use crate::report::Halves;
 use crate::request::{Origin, Request};
 use crate::source::Source;
 use crate::store::{self, Loaded};
@@ -86,6 +86,12 @@ impl View {
     /// Returns the commit of the last sync.
     pub fn commit(&self) -> Option<&str> {
         Some(self.manifest.header().commit.as_str()).filter(|commit| !commit.is_empty())
+    }
+
+    /// Returns whether the last sync had the mappings and excludes of this request.
+    pub fn is_of(&self, request: &Request) -> bool {
+        let cancel = Cancel::default();
+        planning::Planning { view: self, request, cancel: &cancel }.is_same_profile()
     }
 
     /// Returns the run that had ended early and was finished when this was opened.

@@ -5,17 +5,18 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 use super::Engine;
-use crate::apply::{self, Application, Gate, Undone};
+use crate::apply::{self, Application, Undone};
 use crate::cancel::Cancel;
 use crate::compose::mount;
 use crate::disk::DiskError;
+use crate::halves::Halves;
 use crate::journal::{self, Group, Step};
 use crate::manifest::Manifest;
 use crate::manifest::segment;
 use crate::manipulate::Workshop;
 use crate::path::RelPath;
 use crate::plan::{Action, Change, Plan};
-use crate::report::{self, Halves, Listed, Report};
+use crate::report::{self, Listed, Report};
 use crate::source::Source;
 use crate::store;
 use crate::write::{self, Stage, Writing};
@@ -86,8 +87,18 @@ impl<'e> Written<'e> {
         &self.plan
     }
 
-    /// Makes the change: opens the gate, then renames, deletes and remembers.
-    pub fn apply(mut self, gate: &mut dyn Gate) -> Result<Report, apply::Error> {
+    /// Returns the halves of the gateway in which files will change. The scan lock of these is
+    /// taken before [`apply`](Self::apply).
+    pub fn halves(&self) -> Halves {
+        journal::halves(&self.groups)
+    }
+
+    /// Makes the change: renames, deletes and remembers. `renew` is called between two directories:
+    /// the place to renew a lock that would expire. It can wait, but it can't refuse: there is no
+    /// way back by then.
+    ///
+    /// A value that is dropped instead of applied leaves nothing behind.
+    pub fn apply(mut self, renew: &mut dyn FnMut()) -> Result<Report, apply::Error> {
         let begin = Instant::now();
         let Some(header) = self.plan.work.header.clone() else {
             self.is_open = false;
@@ -103,7 +114,7 @@ impl<'e> Written<'e> {
             patches: &self.plan.work.patches,
             last: Some(&view.manifest),
         };
-        let undone = application.run(lock, gate).inspect_err(|error| {
+        let undone = application.run(lock, renew).inspect_err(|error| {
             // Once the journal counts there is no way back: the next start finishes it.
             self.is_open = error.is_untouched();
         })?;

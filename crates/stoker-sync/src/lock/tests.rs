@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::testing::{Commit, Scratch, request, sync};
-use crate::{Engine, OpenError, OpenGate, Options, Request, Written};
+use crate::{Engine, OpenError, Opened, Options, Request, Written};
 
 fn commit() -> (Commit, Request) {
     let commit = Commit::of([("p/a", "1")]);
@@ -25,7 +25,7 @@ fn a_second_run_waits_and_then_says_who_holds_the_directory() {
     let mut engine = scratch.engine();
     let written = write(&mut engine, &commit);
     let options = Options { lock_timeout: Duration::from_millis(30), ..scratch.options() };
-    let refused = Engine::open(&options, &Cancel::default()).unwrap_err();
+    let refused = Engine::open(&options, &Cancel::default()).and_then(Opened::finish).unwrap_err();
     let OpenError::Lock { source: Error::Held { holder, waited } } = refused else {
         panic!("{refused:?}")
     };
@@ -54,10 +54,10 @@ fn whoever_lost_the_lock_changes_nothing_and_leaves_the_other_alone() {
     scratch.remove("data/.stoker/lock");
     let mut second = scratch.engine();
     let other = write(&mut second, &commit);
-    let lost = written.apply(&mut OpenGate).unwrap_err();
+    let lost = written.apply(&mut || {}).unwrap_err();
     assert!(matches!(lost, crate::apply::Error::LockLost), "{lost:?}");
     assert!(!scratch.exists("data/projects"));
-    other.apply(&mut OpenGate).unwrap();
+    other.apply(&mut || {}).unwrap();
     assert_eq!(scratch.read("data/projects/a"), "1");
     assert!(!scratch.exists("data/.sync-staging"));
 }
@@ -81,7 +81,7 @@ fn waiting_ends_when_the_run_is_cancelled() {
     let cancel = Cancel::default();
     cancel.cancel();
     let options = Options { lock_timeout: Duration::from_hours(1), ..scratch.options() };
-    let refused = Engine::open(&options, &cancel).unwrap_err();
+    let refused = Engine::open(&options, &cancel).and_then(Opened::finish).unwrap_err();
     assert!(matches!(refused, OpenError::Lock { source: Error::Cancelled(_) }), "{refused:?}");
 }
 
@@ -90,7 +90,8 @@ fn a_holder_that_has_not_signed_is_known_to_the_kernel() {
     let scratch = Scratch::new();
     let _engine = scratch.engine();
     assert_eq!(scratch.read("data/.stoker/lock"), "", "it has nothing to write");
-    let refused = Engine::open(&scratch.options(), &Cancel::default()).unwrap_err();
+    let refused =
+        Engine::open(&scratch.options(), &Cancel::default()).and_then(Opened::finish).unwrap_err();
     let OpenError::Lock { source: Error::Held { holder, .. } } = refused else {
         panic!("{refused:?}")
     };

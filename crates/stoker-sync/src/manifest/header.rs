@@ -1,8 +1,9 @@
 //! The header of a manifest: which commit and profile the files below are of.
 
 use super::codec::{Reader, Writer};
+use crate::halves::Halves;
 use crate::path::RelPath;
-use crate::report::{Halves, Listed};
+use crate::report::Listed;
 use crate::request::{Mapping, Origin};
 use crate::source::ObjectId;
 use crate::warning::{Code, Warning};

@@ -8,7 +8,7 @@ mod spelling;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::draft::{Candidate, Cause, DirDraft};
-use super::{Action, Change, DriftKind, Drifted, Error, Put, Work};
+use super::{Action, Change, DriftKind, Drifted, Error, MassDeletion, Put, Work};
 use crate::compose::below_mapping;
 use crate::compose::mount::{Content, Mount};
 use crate::disk::{Look, Nature};
@@ -55,6 +55,8 @@ pub(crate) struct Decided {
     pub(crate) changes: Vec<Change>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) drift: Vec<Drifted>,
+    /// A mass deletion that is left out.
+    pub(crate) withheld: Option<MassDeletion>,
     /// Files that no sync brought and that are kept, sorted.
     pub(crate) kept: BTreeSet<RelPath>,
     /// How many files of ours are not as they should be and stay so.
@@ -101,7 +103,7 @@ enum Outcome {
 
 impl Decision<'_> {
     /// Decides.
-    pub(crate) fn run(self, drafts: Vec<DirDraft>, facts: &Facts) -> Result<Decided, Error> {
+    pub(crate) fn run(self, mut drafts: Vec<DirDraft>, facts: &Facts) -> Result<Decided, Error> {
         let is_left_behind = |draft: &&DirDraft| draft.last.is_some() && draft.is_forgotten();
         let mut deciding = Deciding {
             by: self,
@@ -121,7 +123,7 @@ impl Decision<'_> {
         deciding.see_what_goes(&drafts);
         deciding.keep_foreign(&drafts);
         deciding.check_repository()?;
-        deciding.limit(&drafts)?;
+        deciding.limit(&mut drafts)?;
         for (index, draft) in drafts.into_iter().enumerate() {
             deciding.decide_dir(draft, index)?;
         }

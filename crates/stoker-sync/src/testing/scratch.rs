@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{Cancel, Engine, Missing, Options};
+use crate::{Cancel, Engine, Missing, Opened, Options};
 
 /// A directory that goes with the test.
 pub(crate) struct Scratch(tempfile::TempDir);
@@ -213,7 +213,7 @@ impl Scratch {
     }
 
     pub(crate) fn engine(&self) -> Engine {
-        Engine::open(&self.options(), &Cancel::default()).unwrap()
+        Engine::open(&self.options(), &Cancel::default()).and_then(Opened::finish).unwrap()
     }
 }
 

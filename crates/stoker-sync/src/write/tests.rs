@@ -2,45 +2,16 @@
 
 mod source;
 
-use std::cell::Cell;
-use std::error::Error;
-
 use proptest::prelude::*;
 
-use crate::report::Halves;
+use crate::halves::Halves;
 use crate::request::{Look, Scan};
 use crate::source::{Entry, Kind, ObjectId, Sink, Source};
 use crate::testing::{Commit, Files, Live, Scratch, request, sync, unlimited};
-use crate::{Cancel, Gate, OpenGate, Request};
-
-/// A gate that looks at the disk when it is asked.
-struct Witness<'a> {
-    scratch: &'a Scratch,
-    answer: Result<(), &'static str>,
-    at_opening: Vec<String>,
-    renewals: Cell<usize>,
-}
-
-impl<'a> Witness<'a> {
-    fn new(scratch: &'a Scratch, answer: Result<(), &'static str>) -> Self {
-        Self { scratch, answer, at_opening: Vec::new(), renewals: Cell::new(0) }
-    }
-}
-
-impl Gate for Witness<'_> {
-    fn open(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let paths = self.scratch.snapshot("data").into_keys();
-        self.at_opening = paths.map(|path| String::from_utf8(path).unwrap()).collect();
-        self.answer.map_err(Into::into)
-    }
-
-    fn renew(&mut self) {
-        self.renewals.set(self.renewals.get() + 1);
-    }
-}
+use crate::{Cancel, Request};
 
 #[test]
-fn the_gate_opens_when_all_is_written_and_nothing_is_seen() {
+fn before_the_change_all_is_written_and_nothing_is_seen() {
     let scratch = Scratch::new();
     let old = Commit::of([("p/a/x", "1"), ("p/b/y", "2"), ("p/c/z", "3")]);
     sync(&scratch, &old, &request(&old, ["p:projects"])).unwrap();
@@ -49,17 +20,20 @@ fn the_gate_opens_when_all_is_written_and_nothing_is_seen() {
     let mut engine = scratch.engine();
     let plan = engine.plan(&mut source, &request(&new, ["p:projects"]), &cancel).unwrap();
     let written = engine.write(plan, &mut source, &cancel).unwrap();
-    let mut gate = Witness::new(&scratch, Ok(()));
-    written.apply(&mut gate).unwrap();
-    let staged = gate.at_opening.iter().filter(|path| path.starts_with(".sync-staging/")).count();
-    assert_eq!(staged, 5, "{:?}", gate.at_opening);
-    assert!(!gate.at_opening.contains(&"projects/d".to_owned()));
-    assert_eq!(gate.renewals.get(), 3, "between the directories projects, a, b and c");
+    assert_eq!(written.halves(), Halves { projects: true, config: false });
+    let paths = scratch.snapshot("data").into_keys();
+    let before: Vec<String> = paths.map(|path| String::from_utf8(path).unwrap()).collect();
+    let staged = before.iter().filter(|path| path.starts_with(".sync-staging/")).count();
+    assert_eq!(staged, 5, "{before:?}");
+    assert!(!before.contains(&"projects/d".to_owned()));
+    let mut renewals = 0;
+    written.apply(&mut || renewals += 1).unwrap();
+    assert_eq!(renewals, 3, "between the directories projects, a, b and c");
     assert_eq!(scratch.read("data/projects/c/z"), "new");
 }
 
 #[test]
-fn a_gate_that_stays_shut_leaves_nothing_behind() {
+fn a_change_that_is_not_applied_leaves_nothing_behind() {
     let scratch = Scratch::new();
     let old = Commit::of([("p/a", "1")]);
     sync(&scratch, &old, &request(&old, ["p:projects"])).unwrap();
@@ -68,34 +42,27 @@ fn a_gate_that_stays_shut_leaves_nothing_behind() {
     let (cancel, mut source) = (Cancel::default(), new.clone());
     let mut engine = scratch.engine();
     let plan = engine.plan(&mut source, &request(&new, ["p:projects"]), &cancel).unwrap();
-    let written = engine.write(plan, &mut source, &cancel).unwrap();
-    written.apply(&mut Witness::new(&scratch, Err("409"))).unwrap_err();
+    drop(engine.write(plan, &mut source, &cancel).unwrap());
     assert_eq!(scratch.snapshot("data"), before);
     assert_eq!(scratch.state().len(), state);
     // The same engine can try again.
     let plan = engine.plan(&mut source, &request(&new, ["p:projects"]), &cancel).unwrap();
-    engine.write(plan, &mut source, &cancel).unwrap().apply(&mut OpenGate).unwrap();
+    engine.write(plan, &mut source, &cancel).unwrap().apply(&mut || {}).unwrap();
     assert_eq!(scratch.read("data/projects/b/c"), "3");
 }
 
 // A8: what somebody made in our place meanwhile is joined, not replaced.
 #[test]
 fn a_directory_that_appears_meanwhile_is_joined() {
-    struct Maker<'a>(&'a Scratch);
-    impl Gate for Maker<'_> {
-        fn open(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
-            self.0.write("data/projects/new/deep/theirs", "t");
-            self.0.write("data/projects/new/x", "theirs");
-            Ok(())
-        }
-    }
     let scratch = Scratch::new();
     let commit = Commit::of([("p/new/x", "1"), ("p/new/deep/y", "2"), ("p/old", "3")]);
     let (cancel, mut source) = (Cancel::default(), commit.clone());
     let mut engine = scratch.engine();
     let plan = engine.plan(&mut source, &request(&commit, ["p:projects"]), &cancel).unwrap();
     let written = engine.write(plan, &mut source, &cancel).unwrap();
-    written.apply(&mut Maker(&scratch)).unwrap();
+    scratch.write("data/projects/new/deep/theirs", "t");
+    scratch.write("data/projects/new/x", "theirs");
+    written.apply(&mut || {}).unwrap();
     for (path, content) in
         [("new/x", "1"), ("new/deep/y", "2"), ("new/deep/theirs", "t"), ("old", "3")]
     {

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fake_gateway::{Gateway, Options};
+use stoker_api::condition::Reason;
 use tempfile::TempDir;
 
 use crate::failure::Failure;
-use crate::word::Reason;
 
 /// The key that the stand-ins take; it opens nothing else.
 const KEY: &str = "demo:demo";

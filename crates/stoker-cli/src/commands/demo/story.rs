@@ -8,8 +8,9 @@ use clap::Parser;
 use super::plant::Plant;
 use crate::cli::Context;
 use crate::commands::sync;
-use crate::cycle::{self, Outcome};
+use crate::explain::Mode;
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 
 #[derive(Debug, Parser)]
 struct Line {
@@ -77,7 +78,7 @@ fn show(plant: &Plant, gateway: &str, context: &Context) -> Result<(), Failure> 
     context.console.say(&format!(
         "   $ stoker sync -f plant.yaml --gateway-name {gateway} --data {gateway} …"
     ));
-    let outcome = sync::once(&job(plant, gateway)?, cycle::SYNC, context);
+    let outcome = sync::once(&job(plant, gateway)?, Mode::Sync, context);
     end(outcome, context)
 }
 
@@ -85,7 +86,7 @@ fn plan(plant: &Plant, gateway: &str, context: &Context) -> Result<(), Failure> 
     context.console.say(&format!(
         "   $ stoker plan -f plant.yaml --gateway-name {gateway} --data {gateway} …"
     ));
-    let outcome = sync::once(&job(plant, gateway)?, cycle::PLAN, context);
+    let outcome = sync::once(&job(plant, gateway)?, Mode::Plan, context);
     end(outcome, context)
 }
 

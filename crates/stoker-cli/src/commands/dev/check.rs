@@ -4,8 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use stoker_sync::RelPath;
-use stoker_sync::request::Mapping;
+use stoker_run::{Mapping, RelPath};
 
 use super::Arguments;
 use crate::failure::Failure;
@@ -32,7 +31,7 @@ pub(super) fn target(arguments: &Arguments) -> Result<(Target, Vec<RelPath>), Fa
 
 /// What goes where. A mapping that only a commit could complete has no place in a directory.
 fn mappings(target: &Target) -> Vec<Mapping> {
-    target.request(&"0".repeat(40)).map(|request| request.mappings).unwrap_or_default()
+    target.run.mappings(&"0".repeat(40)).unwrap_or_default()
 }
 
 /// Refuses files that would be mapped into their own source, again with every look, or over it.

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use notify::{RecursiveMode, Watcher as _};
-use stoker_sync::{Cancel, DiskError, RelPath, Scope, WorkDir};
+use stoker_api::condition::Reason;
+use stoker_run::{Cancel, DiskError, RelPath, Scope, WorkDir};
 
 use crate::cli::Context;
 use crate::failure::Failure;
 use crate::output::shown;
 use crate::trigger::{Trigger, Woken};
-use crate::word::Reason;
 
 /// An editor writes a file in several steps; this long without one more means that it is done.
 const SETTLED: Duration = Duration::from_millis(40);
@@ -65,7 +65,7 @@ impl Follow {
 
     /// What stands at the path now. Another directory than before is told, and watched from here
     /// on.
-    pub(super) fn source(&mut self, context: &Context) -> Result<&mut WorkDir, Failure> {
+    fn source(&mut self, context: &Context) -> Result<&mut WorkDir, Failure> {
         if self.open.as_ref().is_some_and(|open| !open.is_at(&self.path)) {
             self.open = None;
         }
@@ -84,6 +84,13 @@ impl Follow {
             self.was_open = true;
         }
         Ok(self.open.as_mut().expect("it was opened above"))
+    }
+
+    /// What stands at the path now, and the id of its content.
+    pub(super) fn scan(&mut self, context: &Context) -> Result<(String, &mut WorkDir), Failure> {
+        let source = self.source(context)?;
+        let root = source.scan().map_err(|error| failed(&error))?;
+        Ok((root.to_string(), source))
     }
 
     /// Waits for a reason to look again.

@@ -3,11 +3,21 @@
 use std::fmt::Write as _;
 
 use stoker_api::condition::Reason;
+use stoker_api::warning::WarningCode;
 
-use crate::word;
+/// The reasons that only a cluster gives: the operator decides them.
+const OF_A_CLUSTER: [Reason; 6] = [
+    Reason::GatewayAuthenticationFailed,
+    Reason::ProfileNotFound,
+    Reason::RestartNeeded,
+    Reason::ScanFailed,
+    Reason::FetchFailed,
+    Reason::RefNotFound,
+];
 
 /// The reasons that git's part gives, in words for who has no cluster; conditions have more.
-const OF_GIT: [(Reason, &str); 7] = [
+const OF_GIT: [(Reason, &str); 8] = [
+    (Reason::ProfilesInvalid, "The templates of the profile can't be filled in for this commit."),
     (Reason::RefNotFound, "The remote has no such ref, or no branch and no tag holds the commit."),
     (Reason::RefResolutionFailed, "What the ref means could not be found out."),
     (Reason::AuthenticationFailed, "The remote wants credentials, or other ones."),
@@ -20,26 +30,16 @@ const OF_GIT: [(Reason, &str); 7] = [
 /// A word and its text.
 type Row = (&'static str, &'static str);
 
-macro_rules! rows {
-    ($registry:expr) => {
-        $registry.iter().map(|known| (known.as_str(), known.describe()))
-    };
-}
-
 /// Adds the tables to a page.
 pub(super) fn tables(page: &mut String) {
     page.push_str("\n## Why a command failed: `error.reason`\n");
+    let is_ours = |reason: &&Reason| reason.is_of_a_gateway() && !OF_A_CLUSTER.contains(reason);
+    let own = Reason::ALL.iter().filter(is_ours).map(|known| (known.as_str(), known.describe()));
     let of_git = OF_GIT.into_iter().map(|(reason, text)| (reason.as_str(), text));
-    let own = rows!(word::Reason::ALL).chain(of_git);
-    table(page, "reason", own.chain(of_the_gateway()));
+    table(page, "reason", own.chain(of_git));
     page.push_str("\n## What a run warns of: `warnings[].code`\n");
-    table(page, "code", rows!(stoker_sync::warning::Code::ALL).chain(rows!(word::Code::ALL)));
-}
-
-/// Some are ours, too.
-fn of_the_gateway() -> impl Iterator<Item = Row> {
-    let is_new = |(word, _): &Row| word::Reason::find(word).is_none();
-    rows!(stoker_ignition::Reason::ALL).filter(is_new)
+    let codes = WarningCode::ALL.iter().map(|known| (known.as_str(), known.describe()));
+    table(page, "code", codes);
 }
 
 fn table(page: &mut String, heading: &str, rows: impl Iterator<Item = Row>) {

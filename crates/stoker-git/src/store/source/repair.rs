@@ -3,7 +3,7 @@
 use stoker_api::word::Commit;
 use stoker_sync::source::{self, ObjectId};
 
-use super::{CommitSource, to_source};
+use super::CommitSource;
 use crate::command::Session;
 use crate::diagnosis::Fault;
 use crate::error::Error;
@@ -57,7 +57,7 @@ impl CommitSource {
         if let Some(id) = missed.filter(|_| is_to_blame || self.has_everything) {
             self.give_up(id);
         }
-        answer.map_err(to_source)
+        answer.map_err(|error| self.fail(error))
     }
 
     pub(super) fn is_to_blame(&self, error: &Error) -> bool {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::{Cancel, Engine, Foresight, View};
+use crate::{Cancel, Engine, Foresight, Opened, View};
 
 /// So many files that it is worth to look at them early.
 fn large(marker: &str) -> Commit {
@@ -39,7 +39,8 @@ impl Place {
     /// How much drift a run finds that was told what a look before it had seen.
     fn drift_after(&self, seen: Option<Foresight>, request: &Request) -> usize {
         let cancel = Cancel::default();
-        let mut engine = Engine::open(&self.scratch.options(), &cancel).unwrap();
+        let mut engine =
+            Engine::open(&self.scratch.options(), &cancel).and_then(Opened::finish).unwrap();
         engine.foresee(seen);
         engine.plan(&mut self.commit.clone(), request, &cancel).unwrap().drift.len()
     }

@@ -9,10 +9,10 @@ use stoker_api::gatewaysync::{self, MappingType};
 use stoker_text::glob::{ExcludeError, Excludes, Glob, GlobError};
 use stoker_text::template::{Limits, Template, TemplateError};
 
-use crate::manipulate::Values;
-use crate::name::{self, NameFault};
-use crate::path::{PathError, RelPath};
-use crate::request::{
+use stoker_sync::manipulate::Values;
+use stoker_sync::name::{self, NameFault};
+use stoker_sync::path::{PathError, RelPath};
+use stoker_sync::request::{
     Deletion, DriftPolicy, Mapping, MappingKind, Patch, Presence, Prune, Request, Templating,
 };
 
@@ -85,7 +85,7 @@ struct Filler<'a> {
 }
 
 /// Returns the request that a profile makes of the engine.
-pub fn request(profile: &Profile, values: Values, commit: &str) -> Result<Request, Error> {
+pub(crate) fn request(profile: &Profile, values: Values, commit: &str) -> Result<Request, Error> {
     let numbered = profile.mappings.iter().enumerate();
     let mappings = numbered
         .map(|(mapping, wanted)| Filler { mapping, values: &values }.fill(wanted))

@@ -1,48 +1,69 @@
-//! The gateway's scan lock as the engine's gate: taken when everything is written, renewed between
-//! two directories, and let go by the scan that follows.
+//! The gateway's scan lock during one run: taken when everything is written, renewed between two
+//! directories, and released by the scan that follows.
 
-use std::error::Error;
 use std::time::{Duration, Instant};
 
-use stoker_ignition::{Gateway, Half, Halves, Held, Lock, Policy, Refusal};
-use stoker_sync::{Gate, report};
+use stoker_ignition::{Gateway, Held, Lock, Policy, Refusal};
+use stoker_sync::Halves;
 
-/// Asks the gateway before live files change.
+/// The scan lock of a gateway.
 pub(crate) struct ScanLock {
     pub(crate) gateway: Gateway,
     designers: Policy,
-    /// The halves in which files change, once that is known.
-    pub(crate) changed: report::Halves,
+    /// The halves in which files change, once the lock was asked for.
+    pub(crate) changed: Halves,
     held: Option<Held>,
-    /// Whether the gateway has no lock to offer.
+    /// Whether the gateway offers no lock.
     pub(crate) is_missing: bool,
-    /// Why the lock could not be kept until all files were in place, if so.
+    /// Why the lock could not be kept until all files were in place.
     pub(crate) lost: Option<stoker_ignition::Error>,
     /// How long the gateway kept us waiting.
     pub(crate) waited: Duration,
 }
 
 impl ScanLock {
-    /// A lock, not taken yet.
+    /// A lock that is not taken yet.
     pub(crate) fn new(gateway: Gateway, designers: Policy) -> Self {
-        let (changed, waited) = (report::Halves::default(), Duration::ZERO);
+        let (changed, waited) = (Halves::NONE, Duration::ZERO);
         Self { gateway, designers, changed, held: None, is_missing: false, lost: None, waited }
     }
 
-    fn take(&mut self) -> Result<(), stoker_ignition::Error> {
-        match self.gateway.lock(halves(self.changed)) {
+    /// Takes the lock of the halves in which files will change.
+    pub(crate) fn take(&mut self, changed: Halves) -> Result<(), stoker_ignition::Error> {
+        self.changed = changed;
+        let started = Instant::now();
+        let taken = self.ask();
+        self.waited += started.elapsed();
+        taken
+    }
+
+    fn ask(&mut self) -> Result<(), stoker_ignition::Error> {
+        match self.gateway.lock(self.changed) {
             Ok(lock) => self.keep(&lock),
             Err(Refusal { error, held }) => {
                 self.held = held;
                 return Err(error);
             }
         }
-        // A session may have been opened since the first look.
+        // A session may have been opened since the first check.
         self.gateway.check_designers(self.designers)
     }
 
-    /// Lets go of what was locked in vain: only where nothing was changed, because the gateway then
-    /// reads what is there.
+    /// Takes the lock again if its time is nearly over.
+    pub(crate) fn renew(&mut self) {
+        let Some(held) = self.held.filter(|held| held.is_short()) else { return };
+        let started = Instant::now();
+        // Without it the renames go on all the same: there is no way back by now. Nor is it asked
+        // for again: the run would wait for a silent gateway at every directory.
+        match self.gateway.renew(held) {
+            Ok(lock) => self.keep(&lock),
+            Err(error) => (self.held, self.lost) = (None, Some(error)),
+        }
+        self.waited += started.elapsed();
+    }
+
+    /// Releases a lock under which nothing was changed. The gateway then reads what is there, so a
+    /// lock over half a change must expire instead.
     pub(crate) fn release(&mut self) {
         let Some(held) = self.held.take() else { return };
         let started = Instant::now();
@@ -55,44 +76,11 @@ impl ScanLock {
             Lock::Held(held) => Some(*held),
             Lock::NotOffered | Lock::NotNeeded => None,
         };
-        let wanted = halves(self.changed);
         self.is_missing = match lock {
-            Lock::Held(held) => held.halves() != wanted,
+            Lock::Held(held) => held.halves() != self.changed,
             Lock::NotOffered => true,
             Lock::NotNeeded => false,
         };
-    }
-}
-
-/// The engine's halves in the gateway's words.
-pub(crate) fn halves(changed: report::Halves) -> Halves {
-    let pairs = [(Half::Projects, changed.projects), (Half::Config, changed.config)];
-    let meant = pairs.into_iter().filter(|(_, is_meant)| *is_meant);
-    meant.fold(Halves::NONE, |halves, (half, _)| halves.with(half))
-}
-
-impl Gate for ScanLock {
-    fn prepare(&mut self, changed: report::Halves) {
-        self.changed = changed;
-    }
-
-    fn open(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let started = Instant::now();
-        let taken = self.take();
-        self.waited += started.elapsed();
-        Ok(taken?)
-    }
-
-    fn renew(&mut self) {
-        let Some(held) = self.held.filter(|held| held.is_short()) else { return };
-        let started = Instant::now();
-        // Without it the renames go on all the same: there is no way back by now. Nor is it asked
-        // for again: a gateway that is silent would be waited for at every directory.
-        match self.gateway.renew(held) {
-            Ok(lock) => self.keep(&lock),
-            Err(error) => (self.held, self.lost) = (None, Some(error)),
-        }
-        self.waited += started.elapsed();
     }
 }
 
@@ -112,13 +100,12 @@ mod tests {
         let options = Options::new(Endpoint::parse(&fake.url()).unwrap(), key);
         let gateway = Gateway::connect(Options { limits, ..options }).unwrap();
         let mut lock = ScanLock::new(gateway, Policy::Proceed);
-        lock.prepare(report::Halves { projects: true, config: false });
-        lock.open().unwrap();
+        lock.take(Halves { projects: true, config: false }).unwrap();
         (fake, lock)
     }
 
     #[test]
-    fn a_lock_that_can_t_be_renewed_is_given_up_and_told() {
+    fn a_lock_that_can_t_be_renewed_is_given_up_and_reported() {
         let directory = tempfile::tempdir().unwrap();
         let (fake, mut lock) = short(directory.path());
         lock.renew();
@@ -133,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_no_more_offered_is_not_asked_for_again() {
+    fn a_lock_that_is_no_longer_offered_is_not_asked_for_again() {
         let directory = tempfile::tempdir().unwrap();
         let (fake, mut lock) = short(directory.path());
         fake.fail(Fault::new(Ugly::Status(404)).on("/data/api/v1/scan-lock"));

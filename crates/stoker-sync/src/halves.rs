@@ -1,25 +1,31 @@
-//! The halves of a data directory that a gateway scans, and which of them a change touches.
+//! The two halves of a data directory that a gateway scans, each with its own scan and its own lock.
 
 use std::fmt;
 
-/// One half of the data directory; each has its own scan and its own lock.
+use crate::path;
+
+/// One half of the data directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Half {
-    /// `projects/`, always scanned first.
+    /// `projects/`
     Projects,
-    /// `config/`.
+    /// `config/`
     Config,
 }
 
-/// The halves that a change touches.
+/// The halves that a change touches, or that a scan is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Halves {
-    projects: bool,
-    config: bool,
+    /// `projects/`
+    pub projects: bool,
+    /// `config/`
+    pub config: bool,
 }
 
 impl Half {
-    const ORDER: [Self; 2] = [Self::Projects, Self::Config];
+    /// The order of locking and scanning. Nothing else decides it: every loop over halves is
+    /// [`Halves::iter`], which follows this list.
+    pub const ORDER: [Self; 2] = [Self::Projects, Self::Config];
 
     /// Returns the directory, which is also the last part of the gateway's routes.
     pub fn name(self) -> &'static str {
@@ -42,16 +48,14 @@ impl Halves {
     /// Both.
     pub const BOTH: Self = Self { projects: true, config: true };
 
-    /// Returns the halves that these destination paths, relative to the data directory, lie in.
+    /// Returns the halves that destination paths, relative to the data directory, lie in.
     ///
     /// The first component decides; paths elsewhere touch nothing that a gateway scans.
     pub fn of<P: AsRef<[u8]>>(paths: impl IntoIterator<Item = P>) -> Self {
         paths.into_iter().fold(Self::NONE, |halves, path| {
-            let first = path.as_ref().split(|byte| *byte == b'/').next();
-            match Half::ORDER.into_iter().find(|half| Some(half.name().as_bytes()) == first) {
-                Some(half) => halves.with(half),
-                None => halves,
-            }
+            let hit =
+                Half::ORDER.iter().find(|half| path::within(path.as_ref(), half.name().as_bytes()));
+            hit.map_or(halves, |half| halves.with(*half))
         })
     }
 
@@ -64,7 +68,19 @@ impl Halves {
         }
     }
 
-    /// Returns whether it is among them.
+    /// Returns what is in either.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { projects: self.projects || other.projects, config: self.config || other.config }
+    }
+
+    /// Returns what is in this one only.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self { projects: self.projects && !other.projects, config: self.config && !other.config }
+    }
+
+    /// Returns whether one is among them.
     pub fn contains(self, half: Half) -> bool {
         match half {
             Half::Projects => self.projects,
@@ -73,13 +89,21 @@ impl Halves {
     }
 
     /// Returns whether there are none.
-    pub fn is_empty(self) -> bool {
+    pub fn is_none(self) -> bool {
         self == Self::NONE
     }
 
-    /// Iterates in the order of scanning: projects, then config.
+    /// Iterates in the order of scanning, [`Half::ORDER`].
     pub fn iter(self) -> impl Iterator<Item = Half> {
         Half::ORDER.into_iter().filter(move |half| self.contains(*half))
+    }
+
+    pub(crate) fn to_bits(self) -> u8 {
+        u8::from(self.projects) | u8::from(self.config) << 1
+    }
+
+    pub(crate) fn from_bits(bits: u8) -> Self {
+        Self { projects: bits & 1 != 0, config: bits & 2 != 0 }
     }
 }
 
@@ -87,7 +111,6 @@ impl Halves {
 mod tests {
     use super::*;
 
-    // The first component of the destination decides which half is scanned.
     #[test]
     fn the_first_component_decides() {
         let cases: [(&[&str], Halves); 7] = [

@@ -5,8 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Serialize, Serializer};
-use stoker_sync::RelPath;
-use stoker_sync::path::Quoted;
+use stoker_run::{Quoted, RelPath};
 
 /// A path as bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

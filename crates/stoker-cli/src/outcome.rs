@@ -1,0 +1,318 @@
+//! The document that a command prints: made from a run's report, for every format.
+
+mod name;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+use stoker_api::warning::WarningCode;
+use stoker_run::{Action, Change, DriftKind, Durations, Listed, MOST_LISTED, Repair, RunReport};
+
+pub(crate) use name::Name;
+
+use crate::explain::CONFIRM_IN_DEV;
+use crate::failure::Failure;
+use crate::job::Warning;
+
+/// How many warnings of one code a document has, one more that counts the others apart.
+const MOST_WARNINGS: usize = MOST_LISTED + 1;
+
+/// The result of `sync`, `watch`, `dev` and `plan`; scripts rely on its JSON.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Outcome {
+    pub(crate) status: Status,
+    #[serde(rename = "ref")]
+    pub(crate) git_ref: Option<String>,
+    pub(crate) resolved_ref: Option<String>,
+    pub(crate) commit: Option<String>,
+    pub(crate) previous_commit: Option<String>,
+    pub(crate) files_added: u64,
+    pub(crate) files_modified: u64,
+    pub(crate) files_deleted: u64,
+    pub(crate) files_unchanged: u64,
+    pub(crate) added: Vec<Name>,
+    pub(crate) modified: Vec<Name>,
+    pub(crate) deleted: Vec<Name>,
+    /// Whether a list has fewer entries than its count says.
+    pub(crate) truncated: bool,
+    pub(crate) bytes_written: u64,
+    pub(crate) projects: Vec<String>,
+    #[serde(rename = "scan")]
+    pub(crate) scans: Scans,
+    #[serde(rename = "durationsMs", serialize_with = "milliseconds")]
+    pub(crate) durations: Durations,
+    pub(crate) warnings: Vec<Warned>,
+    pub(crate) error: Option<Failure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) changes: Option<Vec<Planned>>,
+    /// Every change that was made, where all of them are printed.
+    #[serde(skip)]
+    pub(crate) all: Vec<Planned>,
+    /// Whether nothing was done because the profile is paused.
+    #[serde(skip)]
+    pub(crate) is_paused: bool,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Status {
+    Synced,
+    #[default]
+    Unchanged,
+    Failed,
+    DryRun,
+    Planned,
+}
+
+/// What became of the gateway's scans, by the words that scripts rely on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Scans {
+    pub(crate) projects: &'static str,
+    pub(crate) config: &'static str,
+}
+
+/// Something that people should know although the run went on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Warned {
+    pub(crate) code: WarningCode,
+    pub(crate) path: Name,
+    pub(crate) message: String,
+    /// Whether the run before warned of the same, so that it is not printed again.
+    #[serde(skip)]
+    pub(crate) is_known: bool,
+}
+
+/// One change of a plan.
+#[derive(Debug, Serialize)]
+pub(crate) struct Planned {
+    pub(crate) path: Name,
+    pub(crate) action: &'static str,
+    pub(crate) bytes: u64,
+    pub(crate) mapping: Option<usize>,
+    pub(crate) source: Option<Name>,
+}
+
+impl Outcome {
+    /// The document of a command that failed before its run began.
+    pub(crate) fn failed(git_ref: Option<&str>, failure: Failure) -> Self {
+        let git_ref = git_ref.map(str::to_owned);
+        Self { status: Status::Failed, git_ref, error: Some(failure), ..Self::default() }
+    }
+
+    /// The document of a run.
+    pub(crate) fn of(report: &RunReport, failure: Option<Failure>) -> Self {
+        let is_planned =
+            matches!(report.outcome, stoker_run::Outcome::Planned | stoker_run::Outcome::DryRun);
+        let is_paused = report.outcome == stoker_run::Outcome::Paused;
+        let commit = if is_paused { &report.live_commit } else { &report.commit };
+        let listed = |actions: &[Action]| report.listed(actions);
+        let (added, modified) = (listed(&[Action::Add]), listed(&[Action::Modify, Action::Mode]));
+        let deleted = listed(&[Action::Delete]);
+        let names = |listed: &Listed| listed.paths.iter().map(Name::from).collect();
+        Self {
+            status: if failure.is_some() { Status::Failed } else { report.outcome.into() },
+            git_ref: None,
+            resolved_ref: report.resolution.as_ref().map(|found| found.name.to_string()),
+            commit: commit.clone(),
+            previous_commit: report.previous_commit.clone(),
+            files_added: added.count,
+            files_modified: modified.count,
+            files_deleted: deleted.count,
+            files_unchanged: report.unchanged,
+            added: names(&added),
+            modified: names(&modified),
+            deleted: names(&deleted),
+            truncated: [added, modified, deleted].iter().any(Listed::is_truncated),
+            bytes_written: report.bytes_written,
+            projects: report.projects.clone(),
+            scans: report.scans.into(),
+            durations: report.durations,
+            warnings: warnings(report),
+            error: failure,
+            changes: is_planned.then(|| report.changes.iter().map(Planned::from).collect()),
+            all: Vec::new(),
+            is_paused,
+        }
+    }
+
+    /// Puts what is to be known of flags and file before what the run warned of.
+    pub(crate) fn warn_first(&mut self, warnings: &[Warning]) {
+        let warned = warnings.iter().map(|(code, message)| Warned::new(*code, message.clone()));
+        self.warnings.splice(0..0, warned);
+    }
+
+    /// Returns whether another process had brought another source, and this run replaced it.
+    pub(crate) fn has_other_source(&self) -> bool {
+        self.warnings.iter().any(|warned| warned.code == WarningCode::OtherSource)
+    }
+
+    /// Marks the warnings that the run before had, too, and returns whether there are others.
+    pub(crate) fn compare_warnings(&mut self, before: &mut Vec<Warned>) -> bool {
+        for warning in &mut self.warnings {
+            warning.is_known = before.iter().any(|known| known.is_same(warning));
+        }
+        before.clone_from(&self.warnings);
+        self.warnings.iter().any(|warning| !warning.is_known)
+    }
+
+    /// Keeps every change, to be printed one by one.
+    pub(crate) fn list_all(&mut self, report: &RunReport) {
+        self.all = report.changes.iter().map(Planned::from).collect();
+    }
+
+    /// Names the source for what it is, where files come from a working directory: the engine knows
+    /// any source as a commit.
+    pub(crate) fn speak_of_a_directory(&mut self) {
+        let mend = |text: &mut String| {
+            let words = [("the commit", "the working directory"), ("the repository", "it")];
+            *text = words.iter().fold(std::mem::take(text), |text, (of, to)| text.replace(of, to));
+        };
+        self.warnings.iter_mut().for_each(|warned| mend(&mut warned.message));
+        if let Some(Failure { message, hint, .. }) = &mut self.error {
+            mend(message);
+            hint.iter_mut().for_each(mend);
+        }
+    }
+}
+
+/// What a run warned of, and the drift that it found.
+fn warnings(report: &RunReport) -> Vec<Warned> {
+    let mut warned: Vec<Warned> = report.warnings.iter().map(Warned::from).collect();
+    let done = |kind| match (report.repair, kind) {
+        (Repair::Done, DriftKind::Foreign) => "deleted",
+        (Repair::Failed, DriftKind::Foreign) => "not deleted, because the run failed",
+        (Repair::Planned, DriftKind::Foreign) => "a sync deletes it",
+        (Repair::Done, _) => "repaired",
+        (Repair::Failed, _) => "not repaired, because the run failed",
+        (Repair::Planned, _) => "a sync repairs it",
+        (Repair::Reported, _) => "left as it is",
+    };
+    for drifted in report.drift.iter().take(MOST_LISTED) {
+        let how = match drifted.kind {
+            DriftKind::Missing => "was removed on the gateway",
+            DriftKind::Modified => "was changed on the gateway",
+            DriftKind::Foreign => "was added on the gateway",
+        };
+        let (code, path) = (WarningCode::Drift, Name::from(&drifted.path));
+        let message = format!("{how}: {}", done(drifted.kind));
+        warned.push(Warned { code, path, message, is_known: false });
+    }
+    if let Some(more) = report.drift.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+        warned.push(Warned::new(WarningCode::Drift, format!("… and {more} more")));
+    }
+    capped(warned)
+}
+
+/// Keeps the first of each code, and counts the others.
+fn capped(warned: Vec<Warned>) -> Vec<Warned> {
+    let mut counts: BTreeMap<&'static str, (WarningCode, usize)> = BTreeMap::new();
+    let mut kept = Vec::new();
+    for warning in warned {
+        let (_, count) = counts.entry(warning.code.as_str()).or_insert((warning.code, 0));
+        *count += 1;
+        if *count <= MOST_WARNINGS {
+            kept.push(warning);
+        }
+    }
+    let more = counts.into_values().filter(|(_, count)| *count > MOST_WARNINGS);
+    kept.extend(
+        more.map(|(code, count)| {
+            Warned::new(code, format!("… and {} more", count - MOST_WARNINGS))
+        }),
+    );
+    kept
+}
+
+impl Warned {
+    fn is_same(&self, other: &Self) -> bool {
+        self.code == other.code && self.path == other.path && self.message == other.message
+    }
+
+    fn new(code: WarningCode, message: String) -> Self {
+        Self { code, path: Name(Vec::new()), message, is_known: false }
+    }
+}
+
+impl From<&stoker_run::Warning> for Warned {
+    fn from(warning: &stoker_run::Warning) -> Self {
+        let mut message = warning.to_string();
+        match warning {
+            stoker_run::Warning::DeletionBlocked(_)
+            | stoker_run::Warning::OtherRepository { .. } => {
+                message.push_str(" with --allow-mass-delete");
+            }
+            stoker_run::Warning::DeletionWithheld(_) => {
+                message = format!("{message}: {CONFIRM_IN_DEV}");
+            }
+            stoker_run::Warning::Files(files) if files.code == WarningCode::ForeignFilesKept => {
+                message.push_str("; remove them, or let them go with --allow-mass-delete");
+            }
+            _ => {}
+        }
+        let (code, path) = (warning.code(), Name::from(&warning.path()));
+        Self { code, path, message, is_known: false }
+    }
+}
+
+impl From<stoker_run::Outcome> for Status {
+    fn from(outcome: stoker_run::Outcome) -> Self {
+        match outcome {
+            stoker_run::Outcome::Synced => Self::Synced,
+            stoker_run::Outcome::Unchanged | stoker_run::Outcome::Paused => Self::Unchanged,
+            stoker_run::Outcome::Planned => Self::Planned,
+            stoker_run::Outcome::DryRun => Self::DryRun,
+        }
+    }
+}
+
+impl From<stoker_run::Scans> for Scans {
+    fn from(scans: stoker_run::Scans) -> Self {
+        Self { projects: scans.projects.as_str(), config: scans.config.as_str() }
+    }
+}
+
+impl Default for Scans {
+    fn default() -> Self {
+        stoker_run::Scans::default().into()
+    }
+}
+
+impl From<&Change> for Planned {
+    fn from(change: &Change) -> Self {
+        let action = match change.action {
+            Action::Add => "add",
+            Action::Modify => "modify",
+            Action::Delete => "delete",
+            Action::Mode => "mode",
+        };
+        let (path, source) = (Name::from(&change.path), change.source.as_ref().map(Name::from));
+        Self { path, action, bytes: change.bytes, mapping: change.mapping, source }
+    }
+}
+
+/// All phases always, zero where nothing happened.
+fn milliseconds<S: Serializer>(durations: &Durations, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Milliseconds {
+        resolve: u64,
+        fetch: u64,
+        plan: u64,
+        apply: u64,
+        gateway: u64,
+        total: u64,
+    }
+    let whole = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let Durations { resolve, fetch, plan, apply, gateway, total } = *durations;
+    Milliseconds {
+        resolve: whole(resolve),
+        fetch: whole(fetch),
+        plan: whole(plan),
+        apply: whole(apply),
+        gateway: whole(gateway),
+        total: whole(total),
+    }
+    .serialize(serializer)
+}
