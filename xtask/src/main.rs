@@ -9,6 +9,8 @@ mod cluster;
 mod debian;
 mod e2e;
 mod generate;
+mod image;
+mod promises;
 mod sizes;
 mod step;
 mod test;

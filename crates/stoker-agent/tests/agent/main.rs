@@ -1,0 +1,8 @@
+//! The agent as a program, against a real API server, a real git server and a gateway stand-in.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod outage;
+mod process;
+mod sync;
+mod world;
