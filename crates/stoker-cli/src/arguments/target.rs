@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use stoker_sync::RelPath;
+use stoker_run::RelPath;
 
 use super::{duration, gateway_name};
 

@@ -89,7 +89,7 @@ fn attempt(
     let failed =
         |failed: Failed| (*failed.report, Some(explain::run(&failed.error, &job.target, mode)));
     let recovered = match mode {
-        Mode::Sync => stoker_run::recover(target, cancel, progress),
+        Mode::Sync | Mode::Dev => stoker_run::recover(target, cancel, progress),
         Mode::Plan => Ok(stoker_run::inspect(target)),
     };
     let recovered = match recovered {
@@ -117,7 +117,7 @@ fn attempt(
         store_timeout: target.data.lock_timeout,
     });
     let ended = match mode {
-        Mode::Sync => stoker_run::sync(target, content, recovered, cancel, progress),
+        Mode::Sync | Mode::Dev => stoker_run::sync(target, content, recovered, cancel, progress),
         Mode::Plan => stoker_run::plan(target, content, recovered, cancel, progress),
     };
     ended.map_or_else(failed, |report| (report, None))

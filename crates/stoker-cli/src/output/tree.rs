@@ -149,7 +149,7 @@ mod tests {
                 "    │   └── views/  2000 changes, 1.9 KiB",
                 "    ├── line1/  2000 changes, 1.9 KiB",
                 "    │   └── views/  2000 changes, 1.9 KiB",
-                "    ├── line2/  2000 changes, 1.9 KiB",
+                "    └── line2/  2000 changes, 1.9 KiB",
             ]
         );
         assert_eq!(lines[lines.len() - 2], "(-v lists every path)");
