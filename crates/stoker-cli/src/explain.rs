@@ -72,7 +72,7 @@ fn open(failure: Failure, error: &OpenError, target: &Target, mode: Mode) -> Fai
             Failure { message, ..failure }.hint(hint)
         }
         (_, OpenError::Disk { source })
-            if source.kind() == ErrorKind::NotADirectory && source.path().is_root() =>
+            if source.kind() == ErrorKind::NotADirectory && target.data().is_file() =>
         {
             let message = format!("--data {data} is a file, not a directory");
             Failure { message, ..failure }.hint("name the gateway's data directory with --data")
@@ -81,8 +81,11 @@ fn open(failure: Failure, error: &OpenError, target: &Target, mode: Mode) -> Fai
             on_disk(failure, error, target).hint(read_only(target))
         }
         (_, OpenError::Disk { source }) => {
-            let place = target.data().join(OsStr::from_bytes(source.path()));
-            on_disk(failure, error, target).hint(format!("look at it: ls -ld {}", shown(&place)))
+            let data = target.data();
+            let is_data = data.as_os_str().as_bytes() == source.path().as_bytes();
+            let below = data.join(OsStr::from_bytes(source.path()));
+            let place = shown(if is_data { data } else { &below });
+            on_disk(failure, error, target).hint(format!("look at it: ls -ld {place}"))
         }
         _ => on_disk(failure, error, target).hint(format!("look at it: ls -ld {data}")),
     }

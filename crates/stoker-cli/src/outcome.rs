@@ -2,7 +2,8 @@
 
 mod name;
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -14,9 +15,6 @@ pub(crate) use name::Name;
 use crate::explain::CONFIRM_IN_DEV;
 use crate::failure::Failure;
 use crate::job::Warning;
-
-/// How many warnings of one code a document has, one more that counts the others apart.
-const MOST_WARNINGS: usize = MOST_LISTED + 1;
 
 /// The result of `sync`, `watch`, `dev` and `plan`; scripts rely on its JSON.
 #[derive(Debug, Default, Serialize)]
@@ -43,6 +41,7 @@ pub(crate) struct Outcome {
     pub(crate) scans: Scans,
     #[serde(rename = "durationsMs", serialize_with = "milliseconds")]
     pub(crate) durations: Durations,
+    #[serde(serialize_with = "capped")]
     pub(crate) warnings: Vec<Warned>,
     pub(crate) error: Option<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,12 +149,15 @@ impl Outcome {
     }
 
     /// Marks the warnings that the run before had, too, and returns whether there are others.
-    pub(crate) fn compare_warnings(&mut self, before: &mut Vec<Warned>) -> bool {
+    pub(crate) fn compare_warnings(&mut self, before: &mut HashSet<String>) -> bool {
+        let key = |warned: &Warned| format!("{} {warned}", warned.code.as_str());
+        let now: HashSet<String> = self.warnings.iter().map(key).collect();
         for warning in &mut self.warnings {
-            warning.is_known = before.iter().any(|known| known.is_same(warning));
+            warning.is_known = before.contains(&key(warning));
         }
-        before.clone_from(&self.warnings);
-        self.warnings.iter().any(|warning| !warning.is_known)
+        let is_news = !now.is_subset(before);
+        *before = now;
+        is_news
     }
 
     /// Keeps every change, to be printed one by one.
@@ -190,7 +192,7 @@ fn warnings(report: &RunReport) -> Vec<Warned> {
         (Repair::Planned, _) => "a sync repairs it",
         (Repair::Reported, _) => "left as it is",
     };
-    for drifted in report.drift.iter().take(MOST_LISTED) {
+    for drifted in &report.drift {
         let how = match drifted.kind {
             DriftKind::Missing => "was removed on the gateway",
             DriftKind::Modified => "was changed on the gateway",
@@ -200,37 +202,28 @@ fn warnings(report: &RunReport) -> Vec<Warned> {
         let message = format!("{how}: {}", done(drifted.kind));
         warned.push(Warned { code, path, message, is_known: false });
     }
-    if let Some(more) = report.drift.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
-        warned.push(Warned::new(WarningCode::Drift, format!("… and {more} more")));
-    }
-    capped(warned)
+    warned
 }
 
-/// Keeps the first of each code, and counts the others.
-fn capped(warned: Vec<Warned>) -> Vec<Warned> {
+/// Prints the first warnings of each code, and how many more there are.
+fn capped<S: Serializer>(warnings: &[Warned], serializer: S) -> Result<S::Ok, S::Error> {
     let mut counts: BTreeMap<&'static str, (WarningCode, usize)> = BTreeMap::new();
     let mut kept = Vec::new();
-    for warning in warned {
+    for warning in warnings {
         let (_, count) = counts.entry(warning.code.as_str()).or_insert((warning.code, 0));
         *count += 1;
-        if *count <= MOST_WARNINGS {
-            kept.push(warning);
+        if *count <= MOST_LISTED {
+            kept.push(Cow::Borrowed(warning));
         }
     }
-    let more = counts.into_values().filter(|(_, count)| *count > MOST_WARNINGS);
-    kept.extend(
-        more.map(|(code, count)| {
-            Warned::new(code, format!("… and {} more", count - MOST_WARNINGS))
-        }),
-    );
-    kept
+    let more = counts.into_values().filter(|(_, count)| *count > MOST_LISTED);
+    kept.extend(more.map(|(code, count)| {
+        Cow::Owned(Warned::new(code, format!("… and {} more", count - MOST_LISTED)))
+    }));
+    kept.serialize(serializer)
 }
 
 impl Warned {
-    fn is_same(&self, other: &Self) -> bool {
-        self.code == other.code && self.path == other.path && self.message == other.message
-    }
-
     fn new(code: WarningCode, message: String) -> Self {
         Self { code, path: Name(Vec::new()), message, is_known: false }
     }

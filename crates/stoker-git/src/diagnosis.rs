@@ -244,7 +244,7 @@ pub(crate) fn of_text(stderr: &str, transport: Transport) -> Fault {
     }
 }
 
-fn is_web(transport: Transport) -> bool {
+pub(crate) fn is_web(transport: Transport) -> bool {
     matches!(transport, Transport::Https | Transport::Http)
 }
 

@@ -3,6 +3,7 @@
 mod check;
 mod follow;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
     follow.begin()?;
     let place = shown(&arguments.directory);
     context.console.invite(&format!("watching {place}, Ctrl-C ends"));
-    let (mut told, mut warned) = (None, Vec::new());
+    let (mut told, mut warned) = (None, HashSet::new());
     let mut woken = Woken::Request;
     while woken != Woken::Cancelled {
         let mut outcome = once(&target, &mut follow, context);

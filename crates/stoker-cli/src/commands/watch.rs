@@ -1,5 +1,6 @@
 //! `stoker watch`: continuously.
 
+use std::collections::HashSet;
 use std::net::{AddrParseError, SocketAddr};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use crate::cli::Context;
 use crate::explain::Mode;
 use crate::failure::{Blame, Failure};
 use crate::job::Job;
-use crate::outcome::{Outcome, Status, Warned};
+use crate::outcome::{Outcome, Status};
 use crate::trigger::{Trigger, Woken};
 
 /// How often all managed files are looked at, though the commit is the same.
@@ -56,7 +57,7 @@ struct Memory {
     /// How often in a row it failed.
     failures: u32,
     /// The warnings of the last run, so that each is printed once.
-    warned: Vec<Warned>,
+    warned: HashSet<String>,
     /// How often another process had brought another source since the last run.
     flips: u32,
     /// What was said last, so that a state is told once.

@@ -29,6 +29,7 @@ mod refusal;
 mod release;
 mod remedy;
 mod room;
+mod rules;
 mod served;
 mod share;
 mod site;

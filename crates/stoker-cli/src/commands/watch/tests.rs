@@ -1,4 +1,5 @@
 use super::*;
+use crate::outcome::Warned;
 
 const LOOK: Look = Look::Stat;
 
