@@ -5,3 +5,4 @@
 
 pub mod profile;
 pub mod refs;
+pub mod remedy;

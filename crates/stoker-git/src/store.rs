@@ -193,27 +193,3 @@ impl Store {
         }
     }
 }
-
-impl Error {
-    pub(crate) fn hint(&self) -> String {
-        match self {
-            Self::Disk { path, .. } => format!("look at it: ls -ld {}", path.display()),
-            Self::Locked { .. } => {
-                "wait for it with --lock-timeout 5m, or use another --store".to_owned()
-            }
-            Self::Foreign { .. } => "name an empty or a new directory with --store".to_owned(),
-            Self::NotOurs { path } => {
-                format!("use another --store, or: ls -ld {}", path.display())
-            }
-            Self::Read { source: Fault::Other { .. } } => {
-                "run it again; if that does not help, see whether there is memory enough".to_owned()
-            }
-            Self::Read { .. } | Self::Missing { .. } | Self::Damaged { .. } | Self::Torn { .. } => {
-                "run it again: the store is made anew; or use another --store".to_owned()
-            }
-            Self::NotACommit { commit } => format!("see what it is: git cat-file -t {commit}"),
-            Self::TreeTooLarge { id, .. } => format!("look at it: git ls-tree {id}"),
-            Self::Cancelled => "run the same command again".to_owned(),
-        }
-    }
-}

@@ -16,11 +16,12 @@ use std::io::{self, Read, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::path::RelPath;
+use crate::path::{Quoted, RelPath};
 use error::DATA;
 pub use error::DiskError;
 use fault::Call;
@@ -31,8 +32,8 @@ pub(crate) use stat::{Entry, Look, Modes, Nature};
 pub(crate) struct Dir {
     fd: OwnedFd,
     path: RelPath,
-    /// What the root is to people.
-    top: &'static str,
+    /// What the root is to people: what it is for, and its path.
+    top: Arc<str>,
     modes: Modes,
 }
 
@@ -87,20 +88,25 @@ fn set_mode(
 
 type Result<T> = std::result::Result<T, DiskError>;
 
+/// What a root is to people.
+fn named(name: &str, path: &Path) -> Arc<str> {
+    format!("{name} {}", Quoted(path.as_os_str().as_encoded_bytes())).into()
+}
+
 impl Dir {
     /// Opens the data root; its own path is the administrator's word and may have links in it.
     pub(crate) fn open_root(path: &Path) -> Result<Self> {
         let fd = fs::open(path, open::DIRECTORY, Mode::empty());
         let fd =
             fd.map_err(|errno| DiskError::at_top("open the data directory", path, errno.into()))?;
-        Ok(Self { fd, path: RelPath::root(), top: DATA, modes: Modes::Kept })
+        Ok(Self { fd, path: RelPath::root(), top: named(DATA, path), modes: Modes::Kept })
     }
 
     /// Opens a directory that is a root of its own, and is called this.
-    pub(crate) fn open_top(path: &Path, top: &'static str) -> Result<Self> {
+    pub(crate) fn open_top(path: &Path, name: &str) -> Result<Self> {
         let fd = fs::open(path, open::DIRECTORY, Mode::empty());
         let fd = fd.map_err(|errno| DiskError::at_top("open", path, errno.into()))?;
-        Ok(Self { fd, path: RelPath::root(), top, modes: Modes::Kept })
+        Ok(Self { fd, path: RelPath::root(), top: named(name, path), modes: Modes::Kept })
     }
 
     /// Takes the permission bits of this directory and of all that are opened from it for this.
@@ -118,7 +124,7 @@ impl Dir {
         let mut path = self.path.clone();
         path.push(below);
         match open::beneath(&self.fd, below) {
-            Ok(fd) => Ok(Self { fd, path, top: self.top, modes: self.modes }),
+            Ok(fd) => Ok(Self { fd, path, top: Arc::clone(&self.top), modes: self.modes }),
             Err(errno) => self.at(below, "open", Err(errno)),
         }
     }
@@ -136,7 +142,7 @@ impl Dir {
         done.map_err(|errno| {
             let mut path = self.path.clone();
             path.push(name);
-            DiskError { action, path, top: self.top, source: errno.into() }
+            DiskError { action, path, top: Arc::clone(&self.top), source: errno.into() }
         })
     }
 
@@ -303,7 +309,7 @@ impl Dir {
         DiskError {
             action: "read",
             path: self.path.join(name),
-            top: self.top,
+            top: Arc::clone(&self.top),
             source: Errno::INTR.into(),
         }
     }
@@ -360,11 +366,12 @@ mod tests {
         let scratch = Scratch::new();
         let data = Dir::open_root(&scratch.path("")).unwrap();
         let work = Dir::open_top(&scratch.path(""), "the working directory").unwrap();
+        let place = scratch.path("").display().to_string();
         let said = |dir: &Dir, name: &[u8]| {
             dir.at::<()>(name, "list", Err(Errno::IO)).unwrap_err().to_string()
         };
-        assert_eq!(said(&data, b""), "failed to list the data directory");
-        assert_eq!(said(&work, b""), "failed to list the working directory");
+        assert_eq!(said(&data, b""), format!("failed to list the data directory {place}"));
+        assert_eq!(said(&work, b""), format!("failed to list the working directory {place}"));
         assert_eq!(said(&data, b"a/b"), "failed to list \"a/b\"");
     }
 }

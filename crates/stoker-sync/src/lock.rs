@@ -10,11 +10,13 @@ use std::fs::File;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::cancel::{Cancel, Cancelled};
 use crate::disk::{Dir, DiskError, Modes};
+use crate::path::Quoted;
 
 const NAME: &[u8] = b"lock";
 const MODE: u32 = 0o600;
@@ -32,9 +34,16 @@ pub(crate) struct Lock {
     is_signed: bool,
 }
 
-/// Who holds a lock, by their own words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder(String);
+/// Who holds a lock, by their own words or else by the kernel's.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Holder {
+    /// The process, if it is known.
+    pub pid: Option<u32>,
+    /// The host that the process runs on.
+    pub host: Option<String>,
+    /// Since when.
+    pub since: Option<Timestamp>,
+}
 
 /// Why the lock could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -150,17 +159,27 @@ impl Drop for Lock {
 }
 
 impl Holder {
-    /// By their own words, or else by the kernel's.
     fn find(state: &Dir, file: &File) -> Self {
         let words = state.read(NAME, MOST_WORDS).unwrap_or_default();
-        let words = crate::path::Quoted(words.trim_ascii()).to_string();
-        if !words.is_empty() {
-            return Self(words);
-        }
-        let inode = state.look_at_file(NAME, file).map(|look| look.stat.inode);
-        let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
-        let pid = inode.ok().and_then(|inode| pid_in(&locks, inode));
-        Self(pid.map(|pid| format!("pid {pid} on {}", host())).unwrap_or_default())
+        Self::parse(&words).unwrap_or_else(|| {
+            let inode = state.look_at_file(NAME, file).map(|look| look.stat.inode);
+            let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+            let pid = inode.ok().and_then(|inode| pid_in(&locks, inode));
+            Self { pid, host: pid.map(|_| host()), since: None }
+        })
+    }
+
+    /// Reads what [`Lock::sign`] wrote: `pid 7 on host since 1794803368`.
+    fn parse(words: &[u8]) -> Option<Self> {
+        let words = str::from_utf8(words).ok()?.trim();
+        let (pid, rest) = words.strip_prefix("pid ")?.split_once(" on ")?;
+        let (host, since) = rest.split_once(" since ").unwrap_or((rest, ""));
+        let seconds = since.parse().ok();
+        Some(Self {
+            pid: Some(pid.parse().ok()?),
+            host: Some(Quoted(host.as_bytes()).to_string()),
+            since: seconds.and_then(|seconds| Timestamp::from_second(seconds).ok()),
+        })
     }
 }
 
@@ -185,7 +204,10 @@ fn host() -> String {
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_empty() { "it has not signed" } else { &self.0 })
+        let Some(pid) = self.pid else { return f.write_str("it has not signed") };
+        write!(f, "pid {pid}")?;
+        self.host.iter().try_for_each(|host| write!(f, " on {host}"))?;
+        self.since.iter().try_for_each(|since| write!(f, " since {since}"))
     }
 }
 

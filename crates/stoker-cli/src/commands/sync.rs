@@ -55,7 +55,6 @@ pub(crate) fn once(job: &Job, mode: Mode, context: &Context) -> Outcome {
     let progress = Progress::on(&context.console);
     let (report, failure) = attempt(job, mode, context, &progress);
     progress.clear();
-    let failure = failure.map(|failure| job.secrets.name_in(failure));
     let failure = failure.map(|failure| context.interruption.judge(failure));
     let mut outcome = Outcome::of(&report, failure);
     outcome.git_ref = Some(job.origin.wanted.name().to_string());
@@ -101,7 +100,9 @@ fn attempt(
         recovered.check_while(target, cancel, || resolve(&resolver, &origin.wanted, cancel));
     let resolution = match resolved {
         Ok(resolution) => resolution,
-        Err(error) => return (recovered.into_report(target), Some(explain::git(&error))),
+        Err(error) => {
+            return (recovered.into_report(target), Some(explain::git(&error, &job.target)));
+        }
     };
     let content = Content::Commit(CommitContent {
         resolution: &resolution,
