@@ -187,6 +187,13 @@ pub(crate) fn git(error: &stoker_git::Error, target: &Target) -> Failure {
              {api} with the key {key}: {cause}"
         );
     }
+    if let (stoker_git::Error::NotACommit { remote, object }, Some(git_ref)) =
+        (error, &target.run.values.git_ref)
+    {
+        failure.message = format!(
+            "the ref {git_ref:?} of {remote} is {object}, a file or a directory, not a commit"
+        );
+    }
     let Some(remedy) = error.remedy() else { return failure };
     let hint = remedy::hint(&remedy);
     match (error, remedy) {

@@ -82,18 +82,17 @@ impl Console {
         }
         match self.format {
             Format::Json | Format::Yaml => self.value(outcome),
-            Format::Table => {
-                if self.volume > Volume::Quiet {
-                    self.stdout.text(&match (&outcome.changes, self.has_paths()) {
-                        (Some(changes), true) => tree::draw(outcome, changes, usize::MAX),
-                        (Some(changes), false) => tree::draw(outcome, changes, tree::FEW),
-                        (None, _) => summary::draw(outcome),
-                    });
-                }
-                if let Some(failure) = &outcome.error {
-                    self.failure(failure);
-                }
+            Format::Table if self.volume > Volume::Quiet => {
+                self.stdout.text(&match (&outcome.changes, self.has_paths()) {
+                    (Some(changes), true) => tree::draw(outcome, changes, usize::MAX),
+                    (Some(changes), false) => tree::draw(outcome, changes, tree::FEW),
+                    (None, _) => summary::draw(outcome),
+                });
             }
+            Format::Table => {}
+        }
+        if let Some(failure) = &outcome.error {
+            lines_of(failure);
         }
     }
 
@@ -103,11 +102,8 @@ impl Console {
         if failure.blame == Blame::Usage {
             failure.hint.get_or_insert_with(|| self.help());
         }
+        lines_of(&failure);
         if self.format == Format::Table {
-            tell(&format!("error: {}", failure.message));
-            if let Some(hint) = &failure.hint {
-                tell(&format!("hint: {hint}"));
-            }
             return;
         }
         let mut outcome = Outcome::failed(failure.git_ref.clone().as_deref(), failure);
@@ -185,6 +181,14 @@ impl Console {
                 self.stdout.exact(&escape::json(value).unwrap_or_else(failed));
             }
         }
+    }
+}
+
+/// Prints a failure on standard error, for every format: a log has both streams.
+fn lines_of(failure: &Failure) {
+    tell(&format!("error: {}", failure.message));
+    if let Some(hint) = &failure.hint {
+        tell(&format!("hint: {hint}"));
     }
 }
 

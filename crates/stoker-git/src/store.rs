@@ -34,6 +34,7 @@ use std::time::Duration;
 
 use stoker_api::word::Commit;
 use stoker_sync::RelPath;
+use stoker_sync::file_lock::Holder;
 use stoker_sync::source::ObjectId;
 
 use crate::access::Access;
@@ -77,7 +78,7 @@ pub enum Error {
     #[error("the store is in use by {holder}")]
     Locked {
         /// Who, as far as is known.
-        holder: String,
+        holder: Holder,
     },
     /// The directory belongs to someone else, who could replace what is in it.
     #[error("{path:?} is a link, belongs to another user, or others may write to it")]

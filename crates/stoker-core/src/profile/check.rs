@@ -36,7 +36,7 @@ pub(super) fn overrides(overrides: &Overrides, faults: &mut Faults) {
         faults.within(&format!("excludePatterns[{index}]"), |faults| {
             length_here(pattern, limit::PATH, faults);
             if let Err(error) = Excludes::parse([pattern.as_str()]) {
-                faults.here(format!("{pattern:?}: {}", error.source));
+                faults.here(error.source.to_string());
             }
         });
     }
