@@ -11,7 +11,7 @@ pub struct Bar {
     pub id: &'static str,
     /// What is promised, in words.
     pub claim: String,
-    /// The most that the value may be.
+    /// The most that the value may be; infinite for a figure that has no limit yet.
     pub limit: f64,
     /// What the value counts.
     pub unit: Unit,
@@ -65,6 +65,11 @@ impl Bar {
     /// A ratio to the reference's time.
     pub fn ratio(id: &'static str, claim: impl Into<String>, limit: f64) -> Self {
         Self { id, claim: claim.into(), limit, unit: Unit::Ratio }
+    }
+
+    /// A figure that has no limit yet.
+    pub fn figure(id: &'static str, claim: impl Into<String>, unit: Unit) -> Self {
+        Self { id, claim: claim.into(), limit: f64::INFINITY, unit }
     }
 
     /// Judges by the median ratio of a series.

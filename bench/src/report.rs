@@ -79,12 +79,13 @@ impl Report {
 
 fn row(finding: &Finding) -> [String; 5] {
     let bar = &finding.bar;
+    let has_limit = bar.limit.is_finite();
     [
         format!("{}: {}", bar.id, bar.claim),
         finding.measured.clone(),
         finding.value.map_or_else(|| "–".to_owned(), |value| bar.unit.show(value)),
-        format!("≤ {}", bar.unit.show(bar.limit)),
-        finding.verdict.word().to_owned(),
+        if has_limit { format!("≤ {}", bar.unit.show(bar.limit)) } else { "–".to_owned() },
+        if has_limit { finding.verdict.word() } else { "–" }.to_owned(),
     ]
 }
 

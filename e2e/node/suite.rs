@@ -12,6 +12,12 @@ mod c03;
 mod c04;
 #[path = "05-nothing-survives-a-killed-run/claim.rs"]
 mod c05;
+#[path = "06-a-server-outside-answers-a-pod/claim.rs"]
+mod c06;
+#[path = "07-a-suspended-api-server-stops-nothing/claim.rs"]
+mod c07;
+#[path = "08-our-images-reach-git-servers-outside/claim.rs"]
+mod c08;
 
 use std::ops::Deref;
 use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

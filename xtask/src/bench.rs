@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail};
 
-use crate::{debian, step};
+use crate::{debian, image, step};
 
 /// Something that can be measured.
 struct Suite {
@@ -10,12 +10,22 @@ struct Suite {
     name: &'static str,
     /// Where the target is.
     package: &'static str,
-    /// Programs that it measures, by their packages.
-    programs: &'static [&'static str],
+    /// What it measures.
+    subject: Subject,
 }
 
-const SUITES: &[Suite] =
-    &[Suite { name: "engine", package: "stoker-bench", programs: &["stoker-cli"] }];
+/// What has to be built before a suite can measure it.
+enum Subject {
+    /// Programs as cargo's release profile builds them, by their packages.
+    Programs(&'static [&'static str]),
+    /// The images as they ship, on a node.
+    Images,
+}
+
+const SUITES: &[Suite] = &[
+    Suite { name: "engine", package: "stoker-bench", subject: Subject::Programs(&["stoker-cli"]) },
+    Suite { name: "cluster", package: "stoker-bench", subject: Subject::Images },
+];
 
 /// Flags of `cargo xtask bench`.
 #[derive(Debug, clap::Args)]
@@ -45,11 +55,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 impl Suite {
     /// Builds what is measured as it ships, then measures.
     fn run(&self, flags: &[String]) -> anyhow::Result<()> {
-        let mut build = step::cargo();
-        build.args(["build", "--quiet", "--release"]);
-        build.args(self.programs.iter().flat_map(|package| ["--package", package]));
-        step::shown(&mut build)?;
         let mut bench = step::cargo();
+        match self.subject {
+            Subject::Programs(packages) => {
+                let mut build = step::cargo();
+                build.args(["build", "--quiet", "--release"]);
+                build.args(packages.iter().flat_map(|package| ["--package", package]));
+                step::shown(&mut build)?;
+            }
+            Subject::Images => {
+                let build = ["build", "--quiet", "--release", "--workspace", "--bin"];
+                step::shown(step::cargo().args(build).arg("stoker-cluster"))?;
+                bench.env("STOKER_IMAGES", image::for_release()?);
+            }
+        }
         bench.args(["bench", "--quiet", "--package", self.package, "--bench", self.name, "--"]);
         step::shown(bench.args(flags))
     }

@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::{bench, check, cluster, e2e, generate, sizes, test};
+use crate::{bench, check, cluster, e2e, generate, image, sizes, test};
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", about = "Every command that people and CI run on this repository")]
@@ -17,8 +17,10 @@ enum Command {
     Test(test::Arguments),
     /// Run everything that CI runs: format, lints, generated files, sizes, bans, docs, tests
     Check,
-    /// Run the claims that need a real node
+    /// Run the claims that need a real node, by suite
     E2e(e2e::Arguments),
+    /// Build the images of operator, agent and gateway stand-in as archives
+    Image(image::Arguments),
     /// Measure against reference tools, side by side
     Bench(bench::Arguments),
     /// Write the files that are derived from code: CRDs and reference pages
@@ -36,6 +38,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         Some(Command::Test(arguments)) => test::run(&arguments),
         Some(Command::Check) => check::run(),
         Some(Command::E2e(arguments)) => e2e::run(&arguments),
+        Some(Command::Image(arguments)) => image::run(&arguments),
         Some(Command::Bench(arguments)) => bench::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Sizes) => sizes::run(),

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::Context as _;
 
-use crate::{debian, step};
+use crate::{debian, image, step};
 
 /// The program that holds clusters.
 const PROGRAM: &str = "stoker-cluster";
@@ -16,6 +16,12 @@ pub(crate) struct Arguments {
     /// With a real node (kubelet, containerd, DNS); needs root
     #[arg(long)]
     node: bool,
+    /// With Stoker's images and a git server on the node: what docs/quickstart.md starts from
+    #[arg(long, requires = "node")]
+    quickstart: bool,
+    /// With Stoker installed, a git server, a gateway and a GatewaySync
+    #[arg(long, requires = "node", conflicts_with = "quickstart")]
+    stoker: bool,
 }
 
 /// Starts a cluster, says how to reach it, and keeps it until Ctrl-C.
@@ -26,6 +32,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     step::shown(step::cargo().args(["build", "--quiet", "--workspace", "--bin", PROGRAM]))?;
     let mut command = program("up")?;
     command.args(arguments.node.then_some("--node"));
+    if arguments.quickstart || arguments.stoker {
+        image::for_tests()?;
+        command.arg(if arguments.stoker { "--stoker" } else { "--quickstart" });
+        // Tests of this checkout install Stoker on their node, too; this one is a person's.
+        if std::env::var_os("STOKER_CLUSTER").is_none() {
+            command.env("STOKER_CLUSTER", "stoker");
+        }
+    }
     Err(command.exec()).context("failed to start the cluster")
 }
 

@@ -29,6 +29,9 @@ const NEEDED: &[(&str, &str)] = &[
     ("lowntfs-3g", "ntfs-3g"),
     ("rsync", "rsync"),
     ("cc", "gcc"),
+    ("musl-gcc", "musl-tools"),
+    ("gzip", "gzip"),
+    ("/etc/ssl/certs/ca-certificates.crt", "ca-certificates"),
 ];
 
 /// Servers that a package would start on installation stay down with this in place.

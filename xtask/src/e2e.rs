@@ -1,23 +1,100 @@
-//! The claims that need a real node.
+//! The claims that need a real node, in suites.
 
-use anyhow::Context as _;
+use std::fs;
 
-use crate::{cluster, debian, step};
+use anyhow::{Context as _, bail};
+
+use crate::{cluster, debian, image, step};
+
+/// The package whose test targets are the suites.
+const PACKAGE: &str = "stoker-e2e";
 
 /// Flags of `cargo xtask e2e`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Only claims whose number or name contains this, such as `06`
-    claim: Option<String>,
+    /// A suite, such as `node`; or, without one, a part of the claims' names, such as `06`
+    suite: Option<String>,
+    /// Only claims whose number or name contains this
+    filter: Option<String>,
+}
+
+/// Which claims to run.
+#[derive(Debug, PartialEq, Eq)]
+struct Selection {
+    suites: Vec<String>,
+    filter: Option<String>,
 }
 
 /// Runs them in a throwaway cluster.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let selection = select(suites()?, arguments)?;
     debian::install_missing()?;
     // The whole workspace, so that the package alone is not built with other features.
     step::quiet("build", step::cargo().args(["test", "--no-run", "--workspace"]))?;
+    image::for_tests()?;
     cluster::prepare()?;
+    let _clusters = cluster::Hold::begin()?;
     let mut command = step::cargo();
-    command.args(["test", "--quiet", "--workspace", "--test", "node"]).args(&arguments.claim);
+    command.args(["test", "--quiet", "--no-fail-fast", "--workspace"]);
+    command.args(selection.suites.iter().flat_map(|suite| ["--test", suite]));
+    command.args(&selection.filter);
     step::shown(&mut command).context("a claim does not hold")
+}
+
+/// Says whether a run of these packages, or of all if there are none, includes the suites.
+pub(crate) fn is_among(packages: &[String]) -> bool {
+    packages.is_empty() || packages.iter().any(|package| package == PACKAGE)
+}
+
+/// The names of the suites: each has a directory with this file in it.
+fn suites() -> anyhow::Result<Vec<String>> {
+    let directory = step::root().join("e2e");
+    let entries = fs::read_dir(&directory).context("failed to list the suites")?;
+    let mut suites: Vec<String> = entries
+        .flatten()
+        .filter(|entry| entry.path().join("suite.rs").is_file())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    suites.sort();
+    Ok(suites)
+}
+
+/// A first word that is not a suite is a filter: numbers and names of claims begin otherwise.
+fn select(suites: Vec<String>, arguments: &Arguments) -> anyhow::Result<Selection> {
+    match (&arguments.suite, &arguments.filter) {
+        (None, filter) => Ok(Selection { suites, filter: filter.clone() }),
+        (Some(suite), filter) if suites.contains(suite) => {
+            Ok(Selection { suites: vec![suite.clone()], filter: filter.clone() })
+        }
+        (Some(word), None) => Ok(Selection { suites, filter: Some(word.clone()) }),
+        (Some(word), Some(_)) => {
+            bail!("there is no suite {word:?}; suites are: {}", suites.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selected(suite: &str, filter: Option<&str>) -> anyhow::Result<Selection> {
+        let arguments =
+            Arguments { suite: Some(suite.to_owned()), filter: filter.map(str::to_owned) };
+        select(vec!["node".to_owned(), "restart".to_owned()], &arguments)
+    }
+
+    #[test]
+    fn a_first_word_is_a_suite_or_a_filter() {
+        let one = Selection { suites: vec!["restart".to_owned()], filter: Some("02".to_owned()) };
+        assert_eq!(selected("restart", Some("02")).expect("a suite"), one);
+        let all = vec!["node".to_owned(), "restart".to_owned()];
+        let filter = Selection { suites: all, filter: Some("03".to_owned()) };
+        assert_eq!(selected("03", None).expect("a filter"), filter);
+    }
+
+    #[test]
+    fn an_unknown_suite_with_a_filter_is_refused_by_name() {
+        let error = selected("reset", Some("02")).expect_err("no such suite").to_string();
+        assert_eq!(error, "there is no suite \"reset\"; suites are: node, restart");
+    }
 }

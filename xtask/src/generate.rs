@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 use stoker_api::generated;
 
-use crate::step;
+use crate::{promises, step};
 
 /// The first line of a generated page.
 const HEADER: &str = "<!-- Generated, do not edit: cargo xtask generate -->\n\n";
@@ -50,7 +50,9 @@ fn files() -> anyhow::Result<Vec<(PathBuf, String)>> {
     let crds = generated::crd_yaml().into_iter().map(below("charts/stoker-operator/crds"));
     let pages = generated::reference_pages().into_iter().map(below("docs/reference"));
     let flags = (PathBuf::from("docs/reference/cli.md"), flags()?);
-    Ok(crds.chain(pages).chain([flags]).collect())
+    let page = promises::page()?;
+    let promises = (PathBuf::from("docs/development/promises.md"), format!("{HEADER}{page}"));
+    Ok(crds.chain(pages).chain([flags, promises]).collect())
 }
 
 /// Every flag of the command line, as the program itself tells it.

@@ -10,6 +10,8 @@ mod debian;
 mod e2e;
 mod error_text;
 mod generate;
+mod image;
+mod promises;
 mod sizes;
 mod step;
 mod test;

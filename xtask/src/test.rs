@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::{cluster, debian, step};
+use crate::{cluster, debian, e2e, image, step};
 
 /// Flags of `cargo xtask test`.
 #[derive(Debug, Default, clap::Args)]
@@ -37,6 +37,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         step::quiet("release", step::cargo().args(release))?;
     }
     step::quiet("build", cargo_test(arguments)?.arg("--no-run"))?;
+    if e2e::is_among(&arguments.package) {
+        image::for_tests()?;
+    }
     cluster::prepare()?;
     let _clusters = arguments.package.is_empty().then(cluster::Hold::begin).transpose()?;
     let skipped = SkipList::new();
@@ -75,9 +78,7 @@ fn cargo_test(arguments: &Arguments) -> anyhow::Result<Command> {
 
 /// The program as it is released, which the full matrices are about.
 fn release_program() -> anyhow::Result<PathBuf> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let program = step::root().join(target).join("release/stoker");
+    let program = step::target().join("release/stoker");
     program.canonicalize().with_context(|| format!("{} is not there", program.display()))
 }
 

@@ -6,12 +6,12 @@ mod state;
 
 pub use event::EventReason;
 pub use reason::Reason;
-pub use state::{RefResolutionStatus, SyncStatus, Trigger};
+pub use state::{RefResolutionStatus, Requester, SyncStatus, Trigger};
 
 use crate::registry::{registry, registry_in_json};
 
 registry! {
-    /// A condition of a GatewaySync.
+    /// A condition of a GatewaySync or of a SyncProfile.
     pub enum ConditionType {
         /// Every condition below that applies is True for the current generation and the resolved
         /// commit, on every gateway. Where it is False, the reason is that of the first that fails.
@@ -24,9 +24,13 @@ registry! {
         AllGatewaysSynced = "AllGatewaysSynced",
         /// Every pod that asks for an agent has one.
         SidecarInjected = "SidecarInjected",
-        /// The host key of the git server is verified. Only present where git uses SSH.
+        /// The host key of the git server is verified against `knownHosts`. Only present where git
+        /// uses SSH.
         SshHostKeyVerification = "SSHHostKeyVerification",
-        /// Files on a gateway differ from what was synced. Only present while that is so.
+        /// The receiver takes push events for this GatewaySync. Only present where the receiver
+        /// runs.
+        WebhookReady = "WebhookReady",
+        /// Files on a gateway differ from what was synced, or foreign files are kept there. Only present while that is so.
         DriftDetected = "DriftDetected",
         /// A mass deletion waits for confirmation. Only present while that is so.
         DeletionBlocked = "DeletionBlocked",
@@ -35,6 +39,8 @@ registry! {
         /// The controller can't go on until someone changes something. Only present while that is
         /// so.
         Stalled = "Stalled",
+        /// On a SyncProfile: the profile is valid.
+        Valid = "Valid",
     }
 }
 
@@ -45,15 +51,17 @@ impl ConditionType {
     pub const fn reasons(self) -> &'static [Reason] {
         use Reason as R;
         match self {
-            Self::Ready => &[R::AllSynced, R::GatewaysSyncing, R::SecretNotFound, R::Paused],
+            Self::Ready => {
+                &[R::AllSynced, R::GatewaysSyncing, R::SecretNotFound, R::Paused, R::Progressing]
+            }
             Self::RefResolved => &[
                 R::RefResolved,
                 R::RefResolutionFailed,
-                R::RefNotFound,
                 R::AuthenticationFailed,
                 R::RemoteUnreachable,
                 R::GithubAppExchangeFailed,
                 R::SecretNotFound,
+                R::Progressing,
             ],
             Self::ProfilesValid => &[R::ProfilesValid, R::ProfilesInvalid],
             Self::AllGatewaysSynced => {
@@ -61,9 +69,11 @@ impl ConditionType {
             }
             Self::SidecarInjected => &[R::SidecarPresent, R::SidecarMissing],
             Self::SshHostKeyVerification => {
-                &[R::HostKeyVerificationEnabled, R::HostKeyVerificationDisabled]
+                &[R::HostKeyVerificationEnabled, R::HostKeyTrustedOnFirstUse]
             }
-            Self::DriftDetected => &[R::FilesModified, R::Repaired],
+            Self::WebhookReady => &[R::ListenerActive, R::NoSecret, R::SecretNotFound, R::Insecure],
+            Self::Valid => &[R::ProfilesValid, R::ProfilesInvalid],
+            Self::DriftDetected => &[R::FilesModified, R::ForeignFilesKept],
             Self::DeletionBlocked => &[R::ConfirmationRequired],
             Self::Reconciling => &[R::Progressing],
             Self::Stalled => &[R::ProfilesInvalid, R::SpecInvalid],

@@ -49,7 +49,7 @@ amounts! {
     /// Characters of a key in a Secret or a ConfigMap.
     DATA_KEY = 253, "characters of a key in a Secret";
     /// Gateways listed in a GatewaySync's status.
-    STATUS_GATEWAYS = 1000, "gateways listed in a status";
+    STATUS_GATEWAYS = 100, "gateways listed in a status";
     /// Past syncs that the status keeps per gateway.
     STATUS_HISTORY = 10, "past syncs kept per gateway";
     /// Projects listed per report.

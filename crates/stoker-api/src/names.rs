@@ -7,8 +7,8 @@ mod secret_key;
 
 pub use annotation::{Annotation, Label};
 pub use object::{
-    STATUS_PREFIX, github_token_secret, metadata_config_map, status_config_map, status_shard,
-    status_shards,
+    METADATA_PREFIX, STATUS_PREFIX, agent_role, agent_secret, github_token_secret,
+    legacy_agent_role_binding, metadata_config_map, status_config_map, status_shard, status_shards,
 };
 pub use port::Port;
 pub use secret_key::SecretKey;

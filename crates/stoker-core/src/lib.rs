@@ -3,6 +3,16 @@
 //! No I/O, no async, no clock. Edges read the world and hand in what they saw; what comes out says
 //! what is to be done, and can be printed.
 
+pub mod admission;
+pub mod applied;
+pub mod backoff;
+pub mod gateway;
+pub mod metadata;
 pub mod profile;
+pub mod reconcile;
 pub mod refs;
 pub mod remedy;
+pub mod request;
+pub mod status;
+#[cfg(test)]
+mod testing;

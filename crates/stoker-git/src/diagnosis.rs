@@ -97,6 +97,12 @@ pub enum Fault {
     /// The disk is full.
     #[error("no space is left on the disk of the object store")]
     DiskFull,
+    /// The object store would have more bytes than it may.
+    #[error("the object store needs more than its limit of {limit} bytes")]
+    StoreFull {
+        /// The limit.
+        limit: u64,
+    },
     /// The store is damaged or locked; it is rebuilt when it is used next.
     #[error("the object store is damaged")]
     Store,

@@ -131,6 +131,7 @@ impl Error {
             Fault::Authentication { .. } | Fault::CredentialsNeeded { .. } => {
                 Reason::AuthenticationFailed
             }
+            Fault::StoreFull { .. } => Reason::StoreFull,
             Fault::NotFound { .. }
             | Fault::HostKey
             | Fault::Tls { .. }

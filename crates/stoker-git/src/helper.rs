@@ -10,8 +10,8 @@ use std::process::{Command, ExitCode, Stdio};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpgrp, getppid, kill_current_process_group, pidfd_open,
-    set_parent_process_death_signal,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getpgrp, getppid, kill_current_process_group,
+    pidfd_open, set_parent_process_death_signal, setrlimit,
 };
 
 use crate::auth::{askpass, ssh};
@@ -20,6 +20,8 @@ use crate::auth::{askpass, ssh};
 pub(crate) const PARENT: &str = "STOKER_GIT_PARENT";
 /// Set beside it where git talks through helpers of its own: their deaths have to be seen to.
 pub(crate) const FAMILY: &str = "STOKER_GIT_FAMILY";
+/// The largest file that git may write, in bytes.
+pub(crate) const FILE_LIMIT: &str = "STOKER_GIT_FILE_LIMIT";
 /// The process group that is to end with whoever the standard input stands for.
 const WATCHED: &str = "STOKER_GIT_WATCHED";
 
@@ -65,8 +67,22 @@ fn become_git(parent: &OsStr, arguments: impl Iterator<Item = OsString>) -> Exit
     if std::env::var_os(FAMILY).is_some() && set_watch(parent).is_err() {
         return ExitCode::FAILURE;
     }
+    if std::env::var_os(FILE_LIMIT).is_some_and(|bytes| limit_files(&bytes).is_err()) {
+        return ExitCode::FAILURE;
+    }
     let mut git = Command::new("git");
-    become_program(git.args(arguments).env_remove(PARENT).env_remove(FAMILY), "git")
+    git.args(arguments).env_remove(PARENT).env_remove(FAMILY).env_remove(FILE_LIMIT);
+    become_program(&mut git, "git")
+}
+
+/// Limits the files that git and its helpers write. Past the limit they end by SIGXFSZ, without a
+/// core dump.
+fn limit_files(bytes: &OsStr) -> io::Result<()> {
+    let bytes = bytes.to_str().and_then(|bytes| bytes.parse().ok());
+    let bytes: u64 = bytes.ok_or(io::ErrorKind::InvalidInput)?;
+    let at_most = |bytes| Rlimit { current: Some(bytes), maximum: Some(bytes) };
+    setrlimit(Resource::Core, at_most(0))?;
+    Ok(setrlimit(Resource::Fsize, at_most(bytes))?)
 }
 
 /// Leaves a process behind that ends git's group when `parent` dies.

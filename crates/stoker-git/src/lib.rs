@@ -17,6 +17,7 @@ mod command;
 pub mod diagnosis;
 pub mod error;
 pub mod helper;
+pub mod host_key;
 pub mod limits;
 pub mod memfile;
 mod process;

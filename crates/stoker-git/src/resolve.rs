@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use stoker_core::refs::{self, Answer, Resolution, Unreachable, Wanted};
+use stoker_core::refs::{self, Answer, History, HistoryQuery, Resolution, Unreachable, Wanted};
 
 use crate::access::Access;
 use crate::cancel::Cancel;
 use crate::error::Error;
 use crate::remote;
-use crate::store::{Store, find_in_history};
+use crate::store::{Location, Store, find_in_history};
 
 /// Where and how to look for a ref.
 #[derive(Debug, Clone, Copy)]
@@ -40,4 +40,18 @@ pub fn resolve(
     let store = Store::open(resolver.store, access.clone(), cancel, resolver.patience)?;
     let history = find_in_history(&store, &query)?;
     refs::resolve_in(&history, wanted, resolver.unreachable).map_err(failed)
+}
+
+/// Searches the history of all branches and tags, which is fetched into the store first.
+///
+/// For callers that list refs once for many wanted refs: [`remote::list`], then
+/// [`refs::resolve`] for each, then this where the answer needs the history.
+pub fn history(
+    access: &Access,
+    store: impl Into<Location>,
+    query: &HistoryQuery,
+    cancel: &Cancel,
+) -> Result<History, Error> {
+    let store = Store::open(store, access.clone(), cancel, access.limits.timeout)?;
+    find_in_history(&store, query)
 }

@@ -16,6 +16,7 @@
 //! One process uses a store at a time. Nothing is ever fetched that was not asked for.
 
 mod anew;
+mod budget;
 mod fetch;
 mod first;
 mod history;
@@ -29,7 +30,7 @@ mod tree;
 mod vain;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use stoker_api::word::Commit;
@@ -42,7 +43,7 @@ use crate::cancel::Cancel;
 use crate::diagnosis::Fault;
 use crate::error;
 
-pub use location::default_directory;
+pub use location::{Location, default_directory, name_of};
 pub use source::CommitSource;
 
 pub(crate) use history::find as find_in_history;
@@ -51,6 +52,7 @@ pub(crate) use history::find as find_in_history;
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
+    budget: Option<budget::Budget>,
     access: Access,
     cancel: Cancel,
     found: layout::Found,
@@ -136,17 +138,19 @@ pub enum Error {
 }
 
 impl Store {
-    /// Opens the store in `directory` for the repository of `access`, and repairs it where needed.
+    /// Opens the store at `location` for the repository of `access`, and repairs it where needed.
     ///
     /// Waits up to `patience` for another process to let go of it.
     pub fn open(
-        directory: &Path,
+        location: impl Into<Location>,
         access: Access,
         cancel: &Cancel,
         patience: Duration,
     ) -> Result<Self, error::Error> {
+        let location = location.into();
+        let directory = location.directory();
         let failed = |source| error::Error::Store { path: directory.to_owned(), source };
-        owner::make_directory(directory).map_err(failed)?;
+        owner::make_directory(&location).map_err(failed)?;
         let judge = || owner::refuse_foreign(directory, &access.url).map_err(failed);
         let judged = judge();
         if judged.is_err() && !owner::has_lock(directory) {
@@ -159,8 +163,9 @@ impl Store {
         let found = layout::repair(directory, &access.url).map_err(failed)?;
         let had_packs = layout::has_packs(directory);
         let (directory, cancel) = (directory.to_owned(), cancel.clone());
+        let budget = budget::Budget::of(&location);
         let used = layout::REPOSITORY;
-        Ok(Self { directory, access, cancel, found, had_packs, used, _lock: lock })
+        Ok(Self { directory, budget, access, cancel, found, had_packs, used, _lock: lock })
     }
 
     /// Fetches a commit and its trees, unless they are here, and returns what it holds.

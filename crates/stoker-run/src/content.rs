@@ -3,10 +3,10 @@
 //! A commit costs nothing until it is read. Where commit and profile are applied already and no
 //! file drifted, it is not read at all.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use stoker_core::refs::Resolution;
+use stoker_git::store::Location;
 use stoker_git::{Access, CommitSource, Store};
 use stoker_sync::source::{Entry, Error, ObjectId, Sink, Source};
 use stoker_sync::{Cancel, RelPath, WorkDir};
@@ -34,8 +34,8 @@ pub struct CommitContent<'a> {
     pub resolution: &'a Resolution,
     /// The repository.
     pub access: &'a Access,
-    /// The directory of the object store.
-    pub store: &'a Path,
+    /// Where the object store is, and how much it may take.
+    pub store: &'a Location,
     /// How long another process may have the store.
     pub store_timeout: Duration,
 }

@@ -8,6 +8,7 @@ mod control_plane;
 mod keeper;
 mod namespace;
 mod pki;
+mod token;
 mod user;
 
 use std::env;
@@ -151,6 +152,21 @@ impl Cluster {
     pub fn kubectl(&self) -> Command {
         let mut command = Command::new(&self.kubectl);
         command.arg("--kubeconfig").arg(self.kubeconfig());
+        command
+    }
+
+    /// `helm` with all rights, its settings and caches in the cluster's directory.
+    ///
+    /// # Panics
+    /// When this machine has no Helm and can't build it.
+    pub fn helm(&self) -> Command {
+        let program = program::locate(Program::Helm).unwrap_or_else(|error| panic!("{error}"));
+        let mut command = Command::new(program);
+        command.env("KUBECONFIG", self.kubeconfig());
+        for kind in ["CACHE", "CONFIG", "DATA"] {
+            let directory = self.directory().join("helm").join(kind.to_lowercase());
+            command.env(format!("HELM_{kind}_HOME"), directory);
+        }
         command
     }
 

@@ -6,6 +6,7 @@
 
 pub mod bad;
 pub mod daemon;
+pub mod github;
 pub mod hostile;
 pub mod http;
 pub mod ignition;

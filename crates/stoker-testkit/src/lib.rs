@@ -5,9 +5,8 @@
 
 pub mod clock;
 pub mod cluster;
-mod digest;
 pub mod git;
-pub mod image;
+pub mod images;
 pub mod leak;
 pub mod node;
 pub mod object;
@@ -15,12 +14,14 @@ pub mod port;
 pub mod process;
 pub mod program;
 pub mod proxy;
+pub mod quickstart;
 pub mod skip;
 mod state;
 pub mod tree;
 pub mod wait;
 
 pub use fake_gateway as gateway;
+pub use stoker_image as image;
 
 use std::error::Error;
 

@@ -6,6 +6,7 @@
 //! line.
 
 pub(crate) mod inside;
+mod load;
 mod need;
 mod pod;
 mod relay;
@@ -18,17 +19,19 @@ use std::time::Duration;
 
 pub use inside::run as run_inside;
 pub use pod::Pod;
+pub use relay::{Cut, Exposed};
 
 use crate::cluster::{Cluster, Kind, Namespace};
-use crate::image::Image;
 use crate::skip;
 
 /// Where Debian's package puts the network plugins.
 pub(crate) const CNI_PLUGINS: &str = "/usr/lib/cni";
 
-/// A part of the node that tests may kill and start again.
+/// A part of the node that tests may kill and start again, or suspend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Component {
+    /// Serves the Kubernetes API.
+    ApiServer,
     /// Runs pods.
     Kubelet,
     /// Runs containers.
@@ -41,9 +44,25 @@ pub struct Node {
     cluster: Cluster,
 }
 
+/// A component that does not run until this value is dropped.
+#[derive(Debug)]
+#[must_use = "the component runs again when this value is dropped"]
+pub struct Suspended<'a> {
+    node: &'a Node,
+    component: Component,
+}
+
+impl Drop for Suspended<'_> {
+    fn drop(&mut self) {
+        let request = inside::Request::Resume(self.component.name());
+        request.send(self.node.cluster.directory()).ok(); // a node that is gone needs no signal
+    }
+}
+
 impl Component {
     fn name(self) -> String {
         match self {
+            Self::ApiServer => "apiserver".to_owned(),
             Self::Kubelet => "kubelet".to_owned(),
             Self::Containerd => "containerd".to_owned(),
         }
@@ -59,7 +78,7 @@ impl Node {
     /// When the node should come up here and does not.
     pub fn or_skip() -> Option<&'static Self> {
         static SHARED: OnceLock<Result<Node, String>> = OnceLock::new();
-        match SHARED.get_or_init(Self::start) {
+        match SHARED.get_or_init(Self::required) {
             Ok(node) => Some(node),
             Err(missing) => {
                 let required = std::env::var_os("STOKER_REQUIRE_NODE").is_some();
@@ -78,7 +97,11 @@ impl Node {
             .map(|cluster| Self { cluster })
     }
 
-    fn start() -> Result<Self, String> {
+    /// The node of this test run; otherwise what this machine lacks for one.
+    ///
+    /// # Panics
+    /// When the node should come up here and does not.
+    pub fn required() -> Result<Self, String> {
         need::unmet().map_or(Ok(()), Err)?;
         match Cluster::connect(Kind::Node) {
             Ok(cluster) => Ok(Self { cluster }),
@@ -91,18 +114,25 @@ impl Node {
         &self.cluster
     }
 
-    /// Puts an image on the node.
-    pub fn load(&self, image: &Image) {
-        let archive = tempfile::Builder::new().suffix(".tar").tempfile().expect("a temporary file");
-        image.save(archive.path()).expect("the parts of an image are readable");
-        let mut ctr = ctr(self.cluster.directory());
-        ctr.args(["image", "import"]).arg(archive.path());
-        succeed(&mut self.inside(&ctr));
-    }
-
     /// A pod on this node.
     pub fn pod<'a>(&self, namespace: &'a Namespace<'a>, name: &'a str) -> Pod<'a> {
         Pod { namespace, name }
+    }
+
+    /// Kills the first process of a pod's container, a sidecar's too, with SIGKILL.
+    ///
+    /// # Panics
+    /// When the container does not run.
+    pub fn kill_container(&self, namespace: &str, pod: &str, container: &str) {
+        let id = |list: &str| format!("{{.status.{list}[?(@.name=='{container}')].containerID}}");
+        let ids = id("containerStatuses") + &id("initContainerStatuses");
+        let mut get = self.cluster.kubectl();
+        get.args(["get", "pod", pod, "--namespace", namespace, "--output"]);
+        let found = succeed(get.arg(format!("jsonpath={ids}")));
+        let id = found.strip_prefix("containerd://").expect("the container runs");
+        let mut ctr = ctr(self.cluster.directory());
+        ctr.args(["task", "kill", "--signal", "SIGKILL", id]);
+        succeed(&mut self.inside(&ctr));
     }
 
     /// Kills a component with SIGKILL.
@@ -110,20 +140,32 @@ impl Node {
         self.request(&inside::Request::Kill(component.name()));
     }
 
-    /// Starts a killed component again. For containerd, returns when it answers: a kubelet that
-    /// starts before it gives up at once, and no service manager here tries again.
+    /// Stops a component with SIGSTOP: its connections stay open and nothing responds on them.
+    pub fn suspend(&self, component: Component) -> Suspended<'_> {
+        self.request(&inside::Request::Suspend(component.name()));
+        Suspended { node: self, component }
+    }
+
+    /// Starts a killed component again and returns when it responds. A kubelet that starts before
+    /// containerd gives up at once, and no service manager here tries again.
     ///
     /// # Panics
-    /// When it does not answer within half a minute.
+    /// When it does not respond within half a minute.
     pub fn start_again(&self, component: Component) {
         self.request(&inside::Request::Start(component.name()));
-        if component == Component::Containerd {
-            let mut version = self.inside(ctr(self.cluster.directory()).arg("version"));
-            let answers = || version.output().is_ok_and(|output| output.status.success());
-            let tries = std::iter::repeat_with(answers).take(300);
-            let mut paced = tries.inspect(|_| std::thread::sleep(Duration::from_millis(100)));
-            assert!(paced.any(|answered| answered), "containerd does not answer");
-        }
+        let mut probe = match component {
+            Component::Kubelet => return,
+            Component::ApiServer => {
+                let mut ready = self.cluster.kubectl();
+                ready.args(["get", "--raw", "/readyz", "--request-timeout=2s"]);
+                ready
+            }
+            Component::Containerd => self.inside(ctr(self.cluster.directory()).arg("version")),
+        };
+        let responds = || probe.output().is_ok_and(|output| output.status.success());
+        let tries = std::iter::repeat_with(responds).take(300);
+        let mut paced = tries.inspect(|_| std::thread::sleep(Duration::from_millis(100)));
+        assert!(paced.any(|responded| responded), "{component:?} does not respond");
     }
 
     /// The same command, run on the node's network and with its mounts.
@@ -138,6 +180,12 @@ impl Node {
     /// A loopback address that leads to `target` (`address:port`) on the node's network.
     pub fn forward(&self, target: &str) -> SocketAddr {
         relay::forward(self.cluster.directory(), target).expect("a loopback port")
+    }
+
+    /// Gives a server that listens outside, such as a git server of a test, an address that pods
+    /// reach.
+    pub fn expose(&self, server: SocketAddr) -> Exposed {
+        relay::expose(self.cluster.directory(), server).expect("the node answers requests")
     }
 
     fn request(&self, request: &inside::Request) {

@@ -32,6 +32,8 @@ pub enum Program {
     Kubectl,
     /// Answers names inside the cluster.
     CoreDns,
+    /// Installs charts, as users do.
+    Helm,
 }
 
 impl Program {
@@ -39,8 +41,9 @@ impl Program {
     pub const CONTROL_PLANE: &[Self] =
         &[Self::Etcd, Self::ApiServer, Self::ControllerManager, Self::Kubectl];
 
-    /// What a node needs beyond the control plane.
-    pub const NODE: &[Self] = &[Self::Scheduler, Self::Kubelet, Self::KubeProxy, Self::CoreDns];
+    /// What a node needs beyond the control plane, and Helm to install on it.
+    pub const NODE: &[Self] =
+        &[Self::Scheduler, Self::Kubelet, Self::KubeProxy, Self::CoreDns, Self::Helm];
 
     /// The file name of the program.
     pub fn file_name(self) -> &'static str {
@@ -53,6 +56,7 @@ impl Program {
             Self::KubeProxy => "kube-proxy",
             Self::Kubectl => "kubectl",
             Self::CoreDns => "coredns",
+            Self::Helm => "helm",
         }
     }
 }
@@ -82,6 +86,7 @@ fn in_path(program: Program) -> Option<PathBuf> {
 fn reports_version(program: &Path, pin: &pin::Pin) -> bool {
     let arguments: &[&str] = match program.file_name().and_then(|name| name.to_str()) {
         Some("kubectl") => &["version", "--client"],
+        Some("helm") => &["version", "--short"],
         Some("coredns") => &["-version"],
         _ => &["--version"],
     };

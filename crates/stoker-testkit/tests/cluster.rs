@@ -205,3 +205,37 @@ async fn refuse(Json(review): Json<Value>) -> Json<Value> {
         "response": {"uid": uid, "allowed": false, "status": {"message": "no secrets here"}},
     }))
 }
+
+#[tokio::test]
+async fn a_token_of_a_pod_ends_with_the_pod() {
+    let cluster = Cluster::shared();
+    let namespace = cluster.namespace();
+    eventually("the service account exists", || {
+        let get = namespace.kubectl().args(["get", "serviceaccount", "default"]).output();
+        get.is_ok_and(|output| output.status.success())
+    });
+    namespace.apply(
+        "{apiVersion: v1, kind: Pod, metadata: {name: plant}, spec: {containers: [{name: main, image: none}]}}",
+    );
+    let token = cluster.pod_token(&namespace, "default", "plant").await;
+    let client = cluster.client_with_token(&token).await;
+    let maps: Api<ConfigMap> = Api::namespaced(client, namespace.name());
+    let status = |error: kube::Error| match error {
+        kube::Error::Api(status) => status.code,
+        other => panic!("{other}"),
+    };
+    // Known, and without any right.
+    assert_eq!(status(maps.list(&ListParams::default()).await.unwrap_err()), 403);
+
+    succeed(namespace.kubectl().args(["delete", "pod", "plant", "--now"]));
+    // The API server remembers for ten seconds that a token was good.
+    let mut code = 0;
+    for _ in 0..300 {
+        code = status(maps.list(&ListParams::default()).await.unwrap_err());
+        if code == 401 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(code, 401);
+}

@@ -21,6 +21,8 @@ registry! {
         Injected = "Injected",
         /// A pod was denied, or admitted without an agent, because its configuration is wrong.
         InjectionDenied = "InjectionDenied",
+        /// A pod asked for an agent image that is not allowed, and got the usual one.
+        AgentImageRefused = "AgentImageRefused",
         /// A pod named no GatewaySync, and the only one of the namespace was taken.
         CrNameDerived = "CRNameDerived",
         /// A push event was accepted.

@@ -17,7 +17,8 @@ registry! {
         RefResolved = "RefResolved",
         /// The ref could not be resolved for another reason; the message says which.
         RefResolutionFailed = "RefResolutionFailed",
-        /// The remote has no such ref.
+        /// The remote has no such ref. The condition RefResolved says RefResolutionFailed instead,
+        /// and its message begins with this word.
         RefNotFound = "RefNotFound",
         /// The remote refused the credentials.
         AuthenticationFailed = "AuthenticationFailed",
@@ -45,12 +46,18 @@ registry! {
         SidecarMissing = "SidecarMissing",
         /// Host keys are verified.
         HostKeyVerificationEnabled = "HostKeyVerificationEnabled",
-        /// Host keys are not verified: `knownHosts` is missing.
-        HostKeyVerificationDisabled = "HostKeyVerificationDisabled",
+        /// `knownHosts` is missing: the host key that was seen first is pinned, and verified since.
+        HostKeyTrustedOnFirstUse = "HostKeyTrustedOnFirstUse",
+        /// The receiver takes push events for this GatewaySync.
+        ListenerActive = "ListenerActive",
+        /// The receiver has no secret for this GatewaySync, so it refuses every push event.
+        NoSecret = "NoSecret",
+        /// The receiver takes push events without authentication (`--receiver-insecure`).
+        Insecure = "Insecure",
         /// Files on a gateway were modified, and the policy is to report them.
         FilesModified = "FilesModified",
-        /// Files on a gateway were modified, and were repaired.
-        Repaired = "Repaired",
+        /// Files that Stoker did not write are kept below a managed directory.
+        ForeignFilesKept = "ForeignFilesKept",
         /// A mass deletion waits until it is confirmed.
         ConfirmationRequired = "ConfirmationRequired",
         /// The controller is at work.
@@ -158,10 +165,22 @@ registry! {
         ScanFailed = "ScanFailed",
         /// A gateway: the commit could not be fetched.
         FetchFailed = "FetchFailed",
+        /// A gateway: the object store is full, even after it was emptied.
+        StoreFull = "StoreFull",
         /// A gateway: files could not be planned, written or renamed.
         ApplyFailed = "ApplyFailed",
         /// A gateway: the pod asks for a profile that does not exist.
         ProfileNotFound = "ProfileNotFound",
+        /// A gateway: the metadata ConfigMap is absent, or the agent may not read it.
+        MetadataNotFound = "MetadataNotFound",
+        /// A gateway: the metadata ConfigMap can't be read; the message says which key and why.
+        MetadataInvalid = "MetadataInvalid",
+        /// A gateway: it is starting, or waits to be commissioned.
+        GatewayNotReady = "GatewayNotReady",
+        /// A gateway: its pod has a ref of its own, and the controller has not published it yet.
+        RefNotPublished = "RefNotPublished",
+        /// A gateway: the agent's environment does not fit its pod.
+        PodMismatch = "PodMismatch",
         /// A gateway: its pod must be restarted before a change takes effect.
         RestartNeeded = "RestartNeeded",
     }
@@ -170,7 +189,7 @@ registry! {
 registry_in_json!(Reason);
 
 impl Reason {
-    /// Says whether gateways give this reason in their reports, rather than conditions.
+    /// Says whether reports and the CLI give this reason, rather than conditions.
     pub const fn is_of_a_gateway(self) -> bool {
         matches!(
             self,
@@ -225,6 +244,13 @@ impl Reason {
                 | Self::GatewayAuthenticationFailed
                 | Self::ScanFailed
                 | Self::FetchFailed
+                | Self::StoreFull
+                | Self::RefNotFound
+                | Self::MetadataNotFound
+                | Self::MetadataInvalid
+                | Self::GatewayNotReady
+                | Self::RefNotPublished
+                | Self::PodMismatch
                 | Self::ApplyFailed
                 | Self::ProfileNotFound
                 | Self::RestartNeeded

@@ -65,3 +65,41 @@ registry! {
 }
 
 registry_in_json!(Trigger);
+
+registry! {
+    /// Who asked for a ref, or for the remote to be asked again.
+    pub enum Requester {
+        /// A push event of GitHub.
+        Github = "github",
+        /// A push event of GitLab.
+        Gitlab = "gitlab",
+        /// A push event of Gitea or Forgejo.
+        Gitea = "gitea",
+        /// A push event of Bitbucket.
+        Bitbucket = "bitbucket",
+        /// A push event of Azure DevOps.
+        AzureDevops = "azuredevops",
+        /// Argo CD.
+        Argocd = "argocd",
+        /// Kargo.
+        Kargo = "kargo",
+        /// Flux.
+        Flux = "flux",
+        /// A generic push event.
+        Generic = "generic",
+        /// The command line.
+        Cli = "cli",
+    }
+}
+
+registry_in_json!(Requester);
+
+impl Requester {
+    /// Returns what a sync that was asked for this way counts as.
+    pub const fn trigger(self) -> Trigger {
+        match self {
+            Self::Cli => Trigger::Manual,
+            _ => Trigger::Webhook,
+        }
+    }
+}

@@ -43,6 +43,8 @@ registry! {
         GitCaFile = "GIT_CA_FILE",
         /// `syncPeriod` from the pod's annotation, in seconds.
         SyncPeriod = "SYNC_PERIOD",
+        /// How long the start of the gateway waits for git on an empty volume; `0` is for ever.
+        StartupDeadline = "STARTUP_DEADLINE",
         /// The port of the agent's probes.
         HealthPort = "HEALTH_PORT",
         /// The port of the agent's metrics.

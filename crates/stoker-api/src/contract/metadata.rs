@@ -1,17 +1,20 @@
 //! What the controller tells agents: the ConfigMap `stoker-metadata-{cr}`.
 
 mod data;
+mod pause;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::condition::{Requester, Trigger};
 use crate::gatewaysync::{DesignerSessionPolicy, DriftPolicy, Mapping};
 use crate::registry::{registry, registry_in_json};
 use crate::word::{Commit, HttpUrl, Interval, ProfileName, RefName, RepoUrl};
 
 pub use data::Error;
+pub use pause::PausedBy;
 
 /// Everything that an agent must know to bring its gateway to the wanted state.
 ///
@@ -36,6 +39,8 @@ pub struct Metadata {
     pub allow_insecure_http: bool,
     /// Whether agents go idle.
     pub is_paused: bool,
+    /// What paused them.
+    pub paused_by: Option<PausedBy>,
     /// Whether the GatewaySync is being deleted: agents stop and acknowledge.
     pub is_terminating: bool,
     /// The port of the gateways, where one is set.
@@ -44,12 +49,24 @@ pub struct Metadata {
     pub gateway_tls: Option<bool>,
     /// When a sync was last asked for.
     pub requested_at: Option<Timestamp>,
+    /// Who asked.
+    pub requested_by: Option<Requester>,
+    /// What made the controller announce this commit or these profiles.
+    pub trigger: Option<Trigger>,
+    /// The commit whose mass deletion was confirmed.
+    pub allow_mass_delete: Option<Commit>,
+    /// How long the start of a gateway waits for git on an empty volume; zero is for ever.
+    pub startup_deadline: Option<Interval>,
+    /// The host keys of the git server to verify against, as lines of `known_hosts`.
+    pub known_hosts: Option<String>,
     /// How many status ConfigMaps there are.
     pub status_shards: u8,
     /// Pods that have a ref of their own, by name.
     pub overrides: BTreeMap<String, Target>,
     /// The profiles, with the defaults merged in.
     pub profiles: BTreeMap<ProfileName, Profile>,
+    /// The SyncProfiles that pods name, by name, with the defaults merged in.
+    pub sync_profiles: BTreeMap<String, Profile>,
 }
 
 /// A ref and the commit that it was resolved to.

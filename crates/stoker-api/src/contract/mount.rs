@@ -7,7 +7,8 @@ registry! {
     ///
     /// A name that the pod already uses is replaced by [`Volume::fallback`].
     pub enum Volume {
-        /// The agent's object store: an `emptyDir` with a size limit.
+        /// The agent's object store: an `emptyDir` without a size limit, because passing one
+        /// would evict the gateway.
         SyncRepo = "sync-repo",
         /// The SSH key or the token; absent for public repositories.
         GitCredentials = "git-credentials",
@@ -21,6 +22,9 @@ registry! {
         GitCa = "git-ca",
         /// The pod's labels and annotations (downward API).
         PodInfo = "pod-info",
+        /// The Secret `stoker-agent-{cr}`, always mounted and usually absent: a feature that needs it
+        /// later restarts no gateway.
+        Agent = "agent",
         /// A token for the API server, where the pod has none.
         ApiToken = "api-token",
         /// Room for temporary files.
@@ -39,6 +43,7 @@ impl Volume {
             Self::KnownHosts => "/etc/stoker/known-hosts",
             Self::GitCa => "/etc/stoker/git-ca",
             Self::PodInfo => "/etc/stoker/pod",
+            Self::Agent => "/etc/stoker/agent",
             Self::ApiToken => "/var/run/secrets/kubernetes.io/serviceaccount",
             Self::Tmp => "/tmp",
         }

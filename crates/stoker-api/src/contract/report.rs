@@ -18,6 +18,19 @@ pub struct Report {
     pub gateway: GatewayName,
     /// The name of the pod.
     pub pod_name: String,
+    /// The UID of the pod: a recreated pod of the same name has another.
+    #[serde(default)]
+    pub pod_uid: String,
+    /// The profile that was applied, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// The hash of what was applied. The gateway is synced where it equals the hash of what was
+    /// published; `stoker-core` computes both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied: Option<String>,
+    /// What this agent can do beyond the protocol.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
     /// Where the gateway stands.
     pub sync_status: SyncStatus,
     /// Why, in one word.
@@ -65,6 +78,9 @@ pub struct Report {
     /// Files that differ from what was synced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<Drift>,
+    /// Files that Stoker did not write and keeps below managed directories.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign_files: Option<ForeignFiles>,
     /// A mass deletion that waits for confirmation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_blocked: Option<DeletionBlocked>,
@@ -95,6 +111,16 @@ pub struct Drift {
     pub paths: Vec<String>,
     /// Whether they were written again.
     pub repaired: bool,
+}
+
+/// Files that Stoker did not write and keeps.
+#[derive(Serialize, Deserialize, Debug, Clone, PartialEq, Eq, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ForeignFiles {
+    /// How many.
+    pub count: u64,
+    /// The first of them.
+    pub paths: Vec<String>,
 }
 
 /// A mass deletion that waits for confirmation.
@@ -150,11 +176,20 @@ pub enum Error {
 
 impl Report {
     /// Begins a report with what every report says.
-    pub fn new(gateway: GatewayName, pod_name: &str, sync_status: SyncStatus) -> Self {
+    pub fn new(
+        gateway: GatewayName,
+        pod_name: &str,
+        pod_uid: &str,
+        sync_status: SyncStatus,
+    ) -> Self {
         Self {
             protocol: PROTOCOL.to_owned(),
             gateway,
             pod_name: pod_name.to_owned(),
+            pod_uid: pod_uid.to_owned(),
+            profile: None,
+            applied: None,
+            capabilities: Vec::new(),
             sync_status,
             reason: None,
             message: String::new(),
@@ -171,6 +206,7 @@ impl Report {
             trigger: None,
             dry_run: None,
             drift: None,
+            foreign_files: None,
             deletion_blocked: None,
             acknowledged: false,
         }
@@ -198,6 +234,11 @@ impl Report {
         if let Some(drift) = &mut report.drift {
             drift.paths = names(&drift.paths, share.min(limit::REPORT_PATHS));
         }
+        if let Some(foreign) = &mut report.foreign_files {
+            foreign.paths = names(&foreign.paths, share.min(limit::REPORT_PATHS));
+        }
+        report.profile = report.profile.map(|name| cap::text(&name, limit::REPORT_NAME_BYTES));
+        report.capabilities = names(&report.capabilities, share.min(limit::REPORT_PATHS));
         report
     }
 

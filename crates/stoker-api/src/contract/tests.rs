@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::metadata::{self, AuthType, Metadata, Profile, Target};
+use super::metadata::{self, AuthType, Metadata, PausedBy, Profile, Target};
 use super::mount::Volume;
-use super::report::{self, Counts, DeletionBlocked, Drift, Report};
+use super::report::{self, Counts, DeletionBlocked, Drift, ForeignFiles, Report};
 use super::{cap, env::Env};
-use crate::condition::{Reason, SyncStatus, Trigger};
+use crate::condition::{Reason, Requester, SyncStatus, Trigger};
 use crate::gatewaysync::{DesignerSessionPolicy, DriftPolicy, Mapping};
 use crate::limit;
 use crate::word::{Commit, GatewayName, HttpUrl, Interval, ProfileName, RefName, RepoUrl};
@@ -26,13 +26,20 @@ fn metadata() -> Metadata {
         git_timeout: Interval::from_secs(90),
         allow_insecure_http: true,
         is_paused: true,
+        paused_by: Some(PausedBy::Emergency { reason: "fire drill".into() }),
         is_terminating: false,
         gateway_port: Some(8088),
         gateway_tls: Some(false),
         requested_at: Some("2026-11-15T21:00:00Z".parse().unwrap()),
+        requested_by: Some(Requester::Kargo),
+        trigger: Some(Trigger::Webhook),
+        allow_mass_delete: Some(Commit::parse(COMMIT).unwrap()),
+        startup_deadline: Some(Interval::from_secs(0)),
+        known_hosts: Some("git.example.com ssh-ed25519 AAAA\n".into()),
         status_shards: 16,
         overrides: BTreeMap::from([("plant-0".into(), target("v2", &"0".repeat(40)))]),
         profiles: BTreeMap::from([(ProfileName::parse("default").unwrap(), profile())]),
+        sync_profiles: BTreeMap::from([("press-line".into(), profile())]),
     }
 }
 
@@ -72,13 +79,17 @@ fn report() -> Report {
         trigger: Some(Trigger::Webhook),
         dry_run: Some(Counts { added: 1, modified: 2, deleted: 3 }),
         drift: Some(Drift { count: 1, paths: vec!["a".into()], repaired: true }),
+        foreign_files: Some(ForeignFiles { count: 1, paths: vec!["b".into()] }),
+        profile: Some("default".into()),
+        applied: Some("0123".into()),
+        capabilities: vec!["later".into()],
         deletion_blocked: Some(DeletionBlocked {
             commit: Commit::parse(COMMIT).unwrap(),
             deletes: 60,
             of: 100,
         }),
         acknowledged: true,
-        ..Report::new(gateway, "plant-0", SyncStatus::Degraded)
+        ..Report::new(gateway, "plant-0", "uid", SyncStatus::Degraded)
     }
 }
 
@@ -94,6 +105,7 @@ fn metadata_has_the_keys_of_the_contract() {
     let keys: Vec<&str> = data.keys().map(String::as_str).collect();
     let expected = [
         "allowInsecureHTTP",
+        "allowMassDelete",
         "authType",
         "commit",
         "gatewayPort",
@@ -102,14 +114,20 @@ fn metadata_has_the_keys_of_the_contract() {
         "gitTimeout",
         "gitURL",
         "gitUsername",
+        "knownHosts",
         "overrides",
         "paused",
+        "pausedBy",
         "profiles",
         "protocol",
         "ref",
         "requestedAt",
+        "requestedBy",
+        "startupDeadline",
         "statusShards",
+        "syncProfiles",
         "terminating",
+        "trigger",
     ];
     assert_eq!(keys, expected);
     assert_eq!(data["protocol"], "1");
@@ -127,6 +145,16 @@ fn metadata_of_a_newer_controller_is_read_without_what_is_new() {
         data["profiles"].replace("\"paused\":false", "\"paused\":false,\"later\":{\"a\":1}");
     data.insert("profiles".into(), profiles);
     assert_eq!(Metadata::from_data(&data).unwrap(), metadata());
+}
+
+#[test]
+fn words_of_a_newer_controller_are_ignored_and_a_pause_is_never_missed() {
+    let mut data = metadata().to_data().unwrap();
+    data.extend([("requestedBy".into(), "later".into()), ("trigger".into(), "moon".into())]);
+    data.insert("pausedBy".into(), "weather: storm".into());
+    let read = Metadata::from_data(&data).unwrap();
+    assert_eq!((read.requested_by, read.trigger), (None, None));
+    assert_eq!((read.is_paused, read.paused_by), (true, Some(PausedBy::Spec)));
 }
 
 #[test]
@@ -228,7 +256,9 @@ proptest! {
             message: message.repeat(50),
             scan_result: message.repeat(50),
             projects_synced: vec![project.clone(); count],
-            drift: Some(Drift { count: 9, paths: vec![project; count], repaired: false }),
+            drift: Some(Drift { count: 9, paths: vec![project.clone(); count], repaired: false }),
+            foreign_files: Some(ForeignFiles { count: 9, paths: vec![project.clone(); count] }),
+            capabilities: vec![project; count],
             ..report()
         };
         let value = large.to_value();

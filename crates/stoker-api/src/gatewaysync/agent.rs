@@ -19,8 +19,7 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<AgentImage>,
 
-    /// CPU and memory of the agent. The default is requests of 50m and 64Mi, limits of 200m and
-    /// 256Mi.
+    /// CPU and memory of the agent. The default is requests of 50m and 64Mi, limits of 1 and 256Mi.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<AgentResources>,
 
@@ -70,7 +69,7 @@ pub struct AgentResources {
     #[schemars(schema_with = "schema::quantities")]
     pub requests: BTreeMap<String, Quantity>,
 
-    /// What the agent may use at most, such as `cpu: 200m` and `memory: 256Mi`.
+    /// What the agent may use at most, such as `cpu: 1` and `memory: 256Mi`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::quantities")]
     pub limits: BTreeMap<String, Quantity>,

@@ -92,8 +92,9 @@ pub struct SshKey {
     /// The Secret with the private key. The default key is `ssh-privatekey`.
     pub secret_ref: SecretRef,
 
-    /// The host keys to trust. Without them the git server's identity is not verified, and the
-    /// condition `SSHHostKeyVerification` says so.
+    /// The host keys to trust. Without them the controller pins the host key that it sees first,
+    /// the condition `SSHHostKeyVerification` says so, and a changed key is refused until the
+    /// annotation `stoker.io/forget-host-key` drops the pin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_hosts: Option<KnownHosts>,
 }

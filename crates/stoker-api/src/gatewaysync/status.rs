@@ -53,7 +53,7 @@ pub struct GatewaySyncStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateways: Option<GatewayCounts>,
 
-    /// The gateways that were found, by the name of their pod.
+    /// The gateways that were found, by the name of their pod: at most 100, the worst first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limit::STATUS_GATEWAYS))]
     #[schemars(extend(

@@ -10,6 +10,8 @@ registry! {
         /// On a pod: the GatewaySync that serves it. Derived, and set by the webhook, where the
         /// namespace has exactly one.
         CrName = "stoker.io/cr-name",
+        /// On a pod, set by the webhook: `"true"` where it derived `cr-name`.
+        CrNameDerived = "stoker.io/cr-name-derived",
         /// On a pod: the embedded profile, from `spec.sync.profiles`. Without it, and without
         /// `sync-profile`, the profile named `default`.
         Profile = "stoker.io/profile",
@@ -52,8 +54,19 @@ registry! {
         RequestedBy = "stoker.io/requested-by",
         /// On a GatewaySync: `spec.git.ref` at that moment. A request for another ref is void.
         RequestedFor = "stoker.io/requested-for",
+        /// On a GatewaySync: when the remote was last to be asked again for the effective ref
+        /// (RFC 3339). The controller asks at once.
+        RecheckAt = "stoker.io/recheck-at",
+        /// On a GatewaySync: who asked for that; values as `requested-by`.
+        RecheckBy = "stoker.io/recheck-by",
+        /// On a GatewaySync: `"true"` drops the pinned host key of the git server, once; the
+        /// controller clears it.
+        ForgetHostKey = "stoker.io/forget-host-key",
         /// On a GatewaySync: confirms, once, the mass deletion that the named commit causes.
         AllowMassDelete = "stoker.io/allow-mass-delete",
+        /// On the metadata ConfigMap, set by the controller: changes when it has made a status
+        /// ConfigMap again, so that agents write their reports again.
+        ReportsWanted = "stoker.io/reports-wanted",
         /// On a pod or a namespace: `disabled` or `enabled`, whether pods are bootstrapped.
         Bootstrap = "stoker.io/bootstrap",
         /// On a pod or a namespace: whether image registries are rewritten.

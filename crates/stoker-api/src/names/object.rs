@@ -7,9 +7,12 @@ use crate::limit;
 /// How the names of status ConfigMaps begin.
 pub const STATUS_PREFIX: &str = "stoker-status-";
 
+/// How the names of metadata ConfigMaps begin.
+pub const METADATA_PREFIX: &str = "stoker-metadata-";
+
 /// Returns the name of the ConfigMap by which the controller tells agents what to apply.
 pub fn metadata_config_map(cr_name: &str) -> String {
-    format!("stoker-metadata-{cr_name}")
+    format!("{METADATA_PREFIX}{cr_name}")
 }
 
 /// Returns the name of the status ConfigMap with this shard number.
@@ -20,6 +23,22 @@ pub fn status_config_map(cr_name: &str, shard: u8) -> String {
 /// Returns the name of the Secret that carries GitHub App tokens to agents.
 pub fn github_token_secret(cr_name: &str) -> String {
     format!("stoker-github-token-{cr_name}")
+}
+
+/// Returns the name of the Secret that is always mounted into agents, for features to come.
+pub fn agent_secret(cr_name: &str) -> String {
+    format!("stoker-agent-{cr_name}")
+}
+
+/// Returns the name of the Role and the RoleBinding that let agents read their metadata and write
+/// their reports.
+pub fn agent_role(cr_name: &str) -> String {
+    format!("stoker-sync-{cr_name}")
+}
+
+/// Returns the name of the RoleBinding that the Go operator made for all agents of a GatewaySync.
+pub fn legacy_agent_role_binding(cr_name: &str) -> String {
+    format!("stoker-agent-{cr_name}")
 }
 
 /// Returns how many status ConfigMaps a GatewaySync with this many pods has.

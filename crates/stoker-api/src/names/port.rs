@@ -13,7 +13,7 @@ pub enum Port {
     Receiver,
     /// The operator's dashboard.
     Dashboard,
-    /// The agent's probes: `/startupz`, `/healthz`, `/readyz`.
+    /// The agent's probes: `/startupz`, `/healthz`.
     AgentHealth,
     /// The agent's metrics.
     AgentMetrics,
@@ -60,7 +60,7 @@ impl Port {
             Self::Admission => "operator: admission webhooks (TLS)",
             Self::Receiver => "operator: receiver of push events",
             Self::Dashboard => "operator: dashboard",
-            Self::AgentHealth => "agent: probes `/startupz`, `/healthz`, `/readyz`",
+            Self::AgentHealth => "agent: probes `/startupz`, `/healthz`",
             Self::AgentMetrics => "agent: metrics",
             Self::Gateway => "Ignition gateway, plain HTTP: what is tried where nothing is set",
             Self::GatewayTls => "Ignition gateway, TLS: what is tried next",

@@ -29,6 +29,9 @@ fn the_longest_cr_name_gives_valid_object_names() {
         metadata_config_map(&longest),
         status_config_map(&longest, 15),
         github_token_secret(&longest),
+        agent_secret(&longest),
+        agent_role(&longest),
+        legacy_agent_role_binding(&longest),
     ] {
         assert!(name.len() <= 253, "{name}");
     }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use stoker_git::resolve::{Resolver, resolve};
+use stoker_git::store::Location;
 use stoker_run::{CommitContent, Content, Failed, RunReport};
 
 use crate::arguments::{GatewayArguments, RepositoryArguments, TargetArguments};
@@ -104,10 +105,11 @@ fn attempt(
             return (recovered.into_report(target), Some(explain::git(&error, &job.target)));
         }
     };
+    let store = Location::at(&origin.store);
     let content = Content::Commit(CommitContent {
         resolution: &resolution,
         access: &origin.access,
-        store: &origin.store,
+        store: &store,
         store_timeout: target.data.lock_timeout,
     });
     let ended = match mode {

@@ -149,6 +149,7 @@ fn of_fault(fault: &Fault, remote: &SafeUrl) -> Remedy {
         Fault::NoPasswdEntry => Remedy::step(
             "install libnss-wrapper, use https:// with a token, or run as a user that exists",
         ),
+        Fault::StoreFull { .. } => Remedy::RaiseStoreLimit,
         Fault::DiskFull => Remedy::MakeRoomForStore,
         Fault::NotOurRef => {
             step!("check the commit's id; list what is there: git ls-remote {remote}")

@@ -49,7 +49,7 @@ pub(super) fn is_full(error: &error::Error) -> bool {
         error::Error::Store { source: Error::Disk { source, .. }, .. } => {
             matches!(source.kind(), StorageFull | QuotaExceeded)
         }
-        error => matches!(error.fault(), Some(Fault::DiskFull)),
+        error => matches!(error.fault(), Some(Fault::DiskFull | Fault::StoreFull { .. })),
     }
 }
 

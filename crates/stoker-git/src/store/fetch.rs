@@ -7,9 +7,11 @@ use std::process::Command;
 use stoker_api::word::Commit;
 use stoker_sync::source::ObjectId;
 
+use super::budget::Budget;
 use super::{Store, layout};
 use crate::command::{Session, in_repository, remote_settings};
 use crate::diagnosis::{Fault, judge};
+use crate::helper;
 use crate::process::{Job, run};
 
 /// Git says little during a fetch; more than this is not meant for us.
@@ -139,10 +141,15 @@ fn fetch(store: &Store, session: &Session, repository: &Path, filter: &str) -> C
 
 fn execute(
     store: &Store,
-    command: Command,
+    mut command: Command,
     input: Vec<u8>,
-    (repository, max_arrived): (&Path, u64),
+    (repository, mut max_arrived): (&Path, u64),
 ) -> Result<(), Fault> {
+    let room = store.budget.as_ref().map(Budget::room).transpose()?;
+    if let Some(room) = room {
+        max_arrived = max_arrived.min(room);
+        command.env(helper::FILE_LIMIT, room.to_string());
+    }
     let before = layout::pack_bytes(repository);
     let arrived = || layout::pack_bytes(repository).saturating_sub(before);
     let job = Job {
@@ -154,10 +161,20 @@ fn execute(
         arrived: Some((&arrived, max_arrived)),
     };
     let judged = judge(&store.access, run(job)).map(drop);
+    let judged = judged.map_err(|fault| match (&store.budget, room) {
+        (Some(budget), Some(room)) if is_over(&fault, repository, room) => budget.full(),
+        _ => fault,
+    });
     if judged.is_err() {
         // Half a pack is of no use to anyone, and may be what fills the volume. What is left all the
         // same goes when the store is opened next.
         drop(layout::sweep_packs(repository));
     }
     judged
+}
+
+/// Whether a fetch ended at one of the limits that a budget sets. Git does not say that its helper
+/// was ended for the size of a file, but that file is left behind, as large as it could be.
+fn is_over(fault: &Fault, repository: &Path, room: u64) -> bool {
+    matches!(fault, Fault::TooLarge { .. }) || layout::largest_file(repository) >= room
 }

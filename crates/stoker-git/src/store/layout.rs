@@ -230,6 +230,12 @@ pub(super) fn pack_bytes(repository: &Path) -> u64 {
     pack_files(repository).filter_map(|entry| entry.metadata().ok()).map(|found| found.len()).sum()
 }
 
+/// How many bytes the largest file in a repository's packs has.
+pub(super) fn largest_file(repository: &Path) -> u64 {
+    let sizes = pack_files(repository).filter_map(|entry| Some(entry.metadata().ok()?.len()));
+    sizes.max().unwrap_or(0)
+}
+
 fn pack_files(repository: &Path) -> impl Iterator<Item = fs::DirEntry> {
     fs::read_dir(repository.join("objects/pack")).into_iter().flatten().flatten()
 }

@@ -1,10 +1,71 @@
-//! Where stores are, if the user does not say.
+//! Where a store is, how much it may take, and where stores are if the user does not say.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use stoker_api::word::RepoUrl;
+
+/// Where a store is, and how many bytes it may take.
+///
+/// A plain path becomes a location without a limit whose parent directory is checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    pub(super) directory: PathBuf,
+    pub(super) parent: Parent,
+    pub(super) limit: Option<u64>,
+}
+
+/// The directory around a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parent {
+    /// Any directory: other users must not be able to replace the store in it.
+    Checked,
+    /// A volume of our own. The kubelet makes an `emptyDir` writable for everyone, and only our
+    /// containers mount it.
+    Volume,
+}
+
+impl Location {
+    /// Returns a directory that the user named or that is below the user's cache.
+    pub fn at(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into(), parent: Parent::Checked, limit: None }
+    }
+
+    /// Returns a private directory in a volume that only our own containers mount.
+    pub fn in_volume(volume: &Path, name: &str) -> Self {
+        Self { directory: volume.join(name), parent: Parent::Volume, limit: None }
+    }
+
+    /// Limits what fetches may bring; in a volume, all stores together.
+    #[must_use]
+    pub fn limited_to(self, bytes: u64) -> Self {
+        Self { limit: Some(bytes), ..self }
+    }
+
+    /// Returns the directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+impl From<&Path> for Location {
+    fn from(directory: &Path) -> Self {
+        Self::at(directory)
+    }
+}
+
+impl From<&PathBuf> for Location {
+    fn from(directory: &PathBuf) -> Self {
+        Self::at(directory)
+    }
+}
+
+impl From<&Location> for Location {
+    fn from(location: &Location) -> Self {
+        location.clone()
+    }
+}
 
 /// Returns the default directory of a repository's store: one per URL, below the user's cache.
 ///
@@ -26,8 +87,9 @@ pub fn default_directory(
     base.join(name_of(url))
 }
 
-/// The repository's own name for people, and a hash of the URL so that no two share a store.
-fn name_of(url: &RepoUrl) -> String {
+/// Returns a name for a repository's store: the repository's own name for people, and a hash of the
+/// URL so that no two share a store.
+pub fn name_of(url: &RepoUrl) -> String {
     let last = url.as_str().trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
     let last = last.strip_suffix(".git").unwrap_or(last);
     let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');

@@ -9,9 +9,11 @@ use stoker_api::word::RepoUrl;
 use super::Error;
 use super::layout::{FILES, HEAD, HISTORY, LOCK, NEXT, REPOSITORY, URL};
 use super::layout::{disk, is_directory, temporary};
+use super::location::{Location, Parent};
 
 /// Makes the store's directory, private to us, and refuses one that others could have prepared.
-pub(super) fn make_directory(directory: &Path) -> Result<(), Error> {
+pub(super) fn make_directory(location: &Location) -> Result<(), Error> {
+    let directory = location.directory();
     let failed = disk("make", directory);
     DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
     let found = fs::symlink_metadata(directory).map_err(disk("look at", directory))?;
@@ -23,7 +25,7 @@ pub(super) fn make_directory(directory: &Path) -> Result<(), Error> {
         return Err(Error::NotOurs { path: directory.to_owned() });
     }
     let parent = directory.parent().unwrap_or(directory);
-    if keeps_its_entries(parent, uid) {
+    if location.parent == Parent::Volume || keeps_its_entries(parent, uid) {
         Ok(())
     } else {
         Err(Error::NotOurs { path: parent.to_owned() })

@@ -16,4 +16,5 @@ mod refs;
 mod repair;
 mod ssh;
 mod store;
+mod volume;
 mod world;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use stoker_testkit::cluster::{self, Cluster, Kind};
 use stoker_testkit::node::{self, Node};
+use stoker_testkit::quickstart::{self, Quickstart};
+use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Parser)]
 #[command(about)]
@@ -21,6 +23,12 @@ enum Command {
         /// With a real node, which needs root
         #[arg(long)]
         node: bool,
+        /// With Stoker's images and a git server, for docs/quickstart.md
+        #[arg(long, requires = "node")]
+        quickstart: bool,
+        /// With Stoker installed, a git server, a gateway and a GatewaySync
+        #[arg(long, requires = "node", conflicts_with = "quickstart")]
+        stoker: bool,
     },
     /// Find or build every program of a cluster, and nothing else
     Prepare {
@@ -43,13 +51,22 @@ enum Command {
     Node { directory: PathBuf },
 }
 
+/// What a person finds on the node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Quickstart,
+    Stoker,
+}
+
 fn kind(node: bool) -> Kind {
     if node { Kind::Node } else { Kind::ControlPlane }
 }
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
-        Command::Up { node } => up(kind(node)),
+        Command::Up { quickstart: true, .. } => up_with_node(Content::Quickstart),
+        Command::Up { stoker: true, .. } => up_with_node(Content::Stoker),
+        Command::Up { node, .. } => up(kind(node)),
         Command::Prepare { node } => Ok(kind(node).prepare()?),
         Command::Hold => hold(),
         Command::Keep { node, directory } => cluster::keep(kind(node), &directory),
@@ -90,4 +107,47 @@ fn up(kind: Kind) -> anyhow::Result<()> {
     out.flush()?;
     runtime.block_on(tokio::signal::ctrl_c())?;
     Ok(())
+}
+
+/// A node for a person: what the quickstart starts from, or where its fourth section ends.
+fn up_with_node(content: Content) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // From now on Ctrl-C ends the commands that are running, and then us, in order.
+    let _inside = runtime.enter();
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let node = Node::required().map_err(anyhow::Error::msg)?;
+    let quickstart = Quickstart::begin(&node, quickstart::sample());
+    if content == Content::Stoker {
+        for section in quickstart::sections(1..=4) {
+            writeln!(io::stderr(), "{}. {}", section.number, section.title)?;
+            let number = section.number;
+            quickstart.try_run(number..=number).map_err(anyhow::Error::msg)?;
+        }
+    }
+    greet(&quickstart, content)?;
+    runtime.block_on(async {
+        tokio::select! {
+            _ = interrupt.recv() => (),
+            _ = terminate.recv() => (),
+        }
+    });
+    Ok(())
+}
+
+fn greet(quickstart: &Quickstart<'_>, content: Content) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "cluster is up; in another terminal, from the root of the checkout:\n")?;
+    writeln!(out, "  . {}\n", quickstart.environment().display())?;
+    match content {
+        Content::Quickstart => writeln!(out, "Then follow docs/quickstart.md, from section 1 on.")?,
+        Content::Stoker => {
+            let commit = "git clone $REPO plant && (cd plant && date > projects/line-1/note.txt \
+                          && git add . && git commit -m 'Add a note' && git push)";
+            writeln!(out, "Then try:\n\n  kubectl get gs -A\n  {commit}")?;
+            writeln!(out, "  kubectl get gs -A --watch\n")?;
+        }
+    }
+    writeln!(out, "Ctrl-C ends it and leaves nothing behind.")?;
+    out.flush()
 }

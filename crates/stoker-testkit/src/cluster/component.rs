@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// Why a component did not come up.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -18,8 +20,8 @@ pub(crate) enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// A running one could not be killed.
-    #[error("failed to kill {name}")]
+    /// A signal could not be sent to a running one.
+    #[error("failed to signal {name}")]
     Kill {
         /// The component.
         name: String,
@@ -108,6 +110,15 @@ impl Components {
             .spawn()
             .map_err(|source| Error::Start { name: name.to_owned(), source })?;
         Ok(())
+    }
+
+    /// Sends a signal to a component, such as SIGSTOP.
+    pub(crate) fn signal(&mut self, name: &str, signal: Signal) -> Result<(), Error> {
+        let pid = i32::try_from(self.find(name)?.child.id()).ok().and_then(Pid::from_raw);
+        let sent = pid.map_or(Err(io::ErrorKind::NotFound.into()), |pid| {
+            kill_process(pid, signal).map_err(io::Error::from)
+        });
+        sent.map_err(|source| Error::Kill { name: name.to_owned(), source })
     }
 
     /// The process id of a component, as this process sees it.

@@ -40,6 +40,12 @@ pub enum Error {
         /// What it printed.
         text: String,
     },
+    /// A program printed something else than a key.
+    #[error("{program} printed something that is not a key")]
+    NotAKey {
+        /// The program.
+        program: &'static str,
+    },
     /// A file or directory could not be made or read.
     #[error("failed to access {path:?}")]
     File {

@@ -6,6 +6,7 @@
 
 mod cgi;
 mod injection;
+mod issued;
 mod log;
 mod policy;
 mod serve;
@@ -22,6 +23,7 @@ use super::{Error, Repo, background};
 use policy::Policy;
 
 pub use injection::Injection;
+pub use issued::Issued;
 pub use log::{Credentials, Request};
 pub use policy::{Access, Auth, Protocol};
 

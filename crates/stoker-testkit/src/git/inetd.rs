@@ -43,6 +43,10 @@ impl Inetd {
         Ok(Self { address, shared, accepting: task.abort_handle() })
     }
 
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub(super) fn port(&self) -> u16 {
         self.address.port()
     }

@@ -9,6 +9,7 @@ mod config;
 mod key;
 
 use std::fs::File;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -41,13 +42,13 @@ impl SshServer {
         config::write(directory.path())?;
         let inetd = Inetd::start(session(directory.path())?)?;
         let server = Self { inetd, directory, user };
-        key::write_known_hosts(server.path(), server.inetd.port())?;
+        server.renew_known_hosts()?;
         Ok(server)
     }
 
     /// Returns the `ssh://` URL of a repository.
     pub fn url(&self, repo: &Repo) -> String {
-        format!("ssh://{}@127.0.0.1:{}{}", self.user, self.inetd.port(), repo.path().display())
+        self.url_at(self.address(), repo)
     }
 
     /// Returns a private key that the server accepts.
@@ -67,6 +68,22 @@ impl SshServer {
         self.path().join(key::KNOWN_HOSTS)
     }
 
+    /// Returns the lines of a `known_hosts` file for clients that reach the server at `address`,
+    /// such as the one that a node gives it.
+    pub fn known_hosts_at(&self, address: SocketAddr) -> Result<String, Error> {
+        key::known_hosts(self.path(), address)
+    }
+
+    /// Returns the `ssh://` URL of a repository for clients that reach the server at `address`.
+    pub fn url_at(&self, address: SocketAddr, repo: &Repo) -> String {
+        format!("ssh://{}@{address}{}", self.user, repo.path().display())
+    }
+
+    /// Returns where the server listens.
+    pub fn address(&self) -> SocketAddr {
+        self.inetd.address()
+    }
+
     /// Returns a `known_hosts` file in which nobody is known.
     pub fn empty_known_hosts(&self) -> Result<PathBuf, Error> {
         let file = self.path().join("known_hosts.empty");
@@ -82,7 +99,9 @@ impl SshServer {
 
     /// Writes the present host keys into the `known_hosts` file.
     pub fn renew_known_hosts(&self) -> Result<(), Error> {
-        key::write_known_hosts(self.path(), self.inetd.port())
+        let file = self.known_hosts();
+        let known = self.known_hosts_at(self.address())?;
+        std::fs::write(&file, known).map_err(Error::file(&file))
     }
 
     /// Returns a value for `GIT_SSH_COMMAND` that uses nothing but the given files and asks

@@ -24,7 +24,7 @@ pub struct Authority {
 /// What is wrong with a server certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// Nothing: valid for `127.0.0.1` and `localhost`.
+    /// Nothing: valid for `127.0.0.1`, `localhost` and the address of a node.
     None,
     /// It names another host.
     WrongHost,
@@ -67,7 +67,8 @@ impl Authority {
         let hosts = match flaw {
             Flaw::WrongHost => vec!["other.invalid".to_owned()],
             Flaw::None | Flaw::Expired | Flaw::SelfSigned => {
-                vec!["127.0.0.1".to_owned(), "localhost".to_owned()]
+                let node = std::net::IpAddr::from(crate::node::inside::ADDRESS);
+                vec!["127.0.0.1".to_owned(), "localhost".to_owned(), node.to_string()]
             }
         };
         let mut params = CertificateParams::new(hosts).map_err(certificate)?;

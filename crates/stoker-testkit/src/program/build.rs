@@ -14,7 +14,7 @@ use crate::state;
 pub enum Error {
     /// No Go toolchain to build with.
     #[error(
-        "{program} is not here and can't be built: no `go` on PATH (install Go 1.24 or newer, or set KUBEBUILDER_ASSETS to a directory that has it)"
+        "{program} is not here and can't be built: no `go` on PATH (install Go 1.26 or newer, or set KUBEBUILDER_ASSETS to a directory that has it)"
     )]
     NoGo {
         /// The program that was asked for.

@@ -1,7 +1,8 @@
 //! The versions that the test cluster is built from: Go modules of ours that hold nothing but pins.
 
+use stoker_image::sha256;
+
 use super::Program;
-use crate::digest::sha256;
 
 /// One Go module under `tools/cluster/`, read at compile time.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ macro_rules! pin {
 
 static KUBERNETES: Pin = pin!("kubernetes", "k8s.io/kubernetes");
 static ETCD: Pin = pin!("etcd", "go.etcd.io/etcd/server/v3");
+static HELM: Pin = pin!("helm", "helm.sh/helm/v3");
 static COREDNS: Pin = pin!("coredns", "github.com/coredns/coredns");
 
 /// The pin that a program is built from.
@@ -34,6 +36,7 @@ pub(super) fn of(program: Program) -> &'static Pin {
     match program {
         Program::Etcd => &ETCD,
         Program::CoreDns => &COREDNS,
+        Program::Helm => &HELM,
         _ => &KUBERNETES,
     }
 }
@@ -42,6 +45,7 @@ pub(super) fn of(program: Program) -> &'static Pin {
 pub(super) fn package(program: Program) -> String {
     match program {
         Program::Etcd | Program::CoreDns => of(program).module.to_owned(),
+        Program::Helm => "helm.sh/helm/v3/cmd/helm".to_owned(),
         _ => format!("k8s.io/kubernetes/cmd/{}", program.file_name()),
     }
 }
@@ -71,24 +75,29 @@ impl Pin {
     }
 
     /// Linker flags: without its version stamped in, Kubernetes calls itself v0.0.0 and version
-    /// checks between its parts go wrong.
+    /// checks between its parts go wrong; Helm renders charts for Kubernetes 1.20.
     pub(super) fn linker_flags(&self) -> String {
-        if self.directory != KUBERNETES.directory {
-            return "-s -w".to_owned();
-        }
-        let mut parts = self.version().split('.');
+        let version = format!("v{}", self.version());
+        let mut parts = KUBERNETES.version().split('.');
         let (major, minor) = (parts.next().unwrap_or("1"), parts.next().unwrap_or("0"));
-        let stamp =
-            |name: &str, value: &str| format!(" -X k8s.io/component-base/version.{name}={value}");
-        ["-s -w".to_owned()]
-            .into_iter()
-            .chain([
-                stamp("gitVersion", &format!("v{}", self.version())),
-                stamp("gitMajor", major),
-                stamp("gitMinor", minor),
-                stamp("gitTreeState", "clean"),
-            ])
-            .collect()
+        let stamps: &[(&str, &str)] = match self.directory {
+            "kubernetes" => &[
+                ("k8s.io/component-base/version.gitVersion", &version),
+                ("k8s.io/component-base/version.gitMajor", major),
+                ("k8s.io/component-base/version.gitMinor", minor),
+                ("k8s.io/component-base/version.gitTreeState", "clean"),
+            ],
+            "helm" => &[
+                ("helm.sh/helm/v3/internal/version.version", &version),
+                ("helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor", major),
+                ("helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor", minor),
+                ("helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor", major),
+                ("helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor", minor),
+            ],
+            _ => &[],
+        };
+        let stamps = stamps.iter().map(|(name, value)| format!(" -X {name}={value}"));
+        std::iter::once("-s -w".to_owned()).chain(stamps).collect()
     }
 }
 
@@ -101,6 +110,7 @@ mod tests {
         assert_eq!(KUBERNETES.version(), "1.34.4");
         assert_eq!(ETCD.version(), "3.6.4");
         assert_eq!(COREDNS.version(), "1.15.0");
+        assert_eq!(HELM.version(), "3.22.0");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::de::DeserializeOwned;
 
 use super::{AuthType, Metadata};
+use crate::condition::{Requester, Trigger};
 use crate::contract::PROTOCOL;
 use crate::gatewaysync::Git;
 use crate::limit;
@@ -59,6 +60,7 @@ impl Metadata {
         put("statusShards", self.status_shards.to_string());
         put("overrides", json("overrides", &self.overrides)?);
         put("profiles", json("profiles", &self.profiles)?);
+        put("syncProfiles", json("syncProfiles", &self.sync_profiles)?);
         let optional = [
             ("commit", self.commit.as_ref().map(ToString::to_string)),
             ("gitUsername", self.git_username.clone()),
@@ -66,6 +68,12 @@ impl Metadata {
             ("gatewayPort", self.gateway_port.map(|port| port.to_string())),
             ("gatewayTLS", self.gateway_tls.map(|tls| tls.to_string())),
             ("requestedAt", self.requested_at.map(|at| at.to_string())),
+            ("requestedBy", self.requested_by.map(|by| by.to_string())),
+            ("pausedBy", self.paused_by.as_ref().map(ToString::to_string)),
+            ("trigger", self.trigger.map(|trigger| trigger.to_string())),
+            ("allowMassDelete", self.allow_mass_delete.as_ref().map(ToString::to_string)),
+            ("startupDeadline", self.startup_deadline.map(|deadline| deadline.to_string())),
+            ("knownHosts", self.known_hosts.clone()),
         ];
         for (key, value) in optional {
             value.map(|value| put(key, value));
@@ -74,7 +82,7 @@ impl Metadata {
         if bytes > limit::METADATA_BYTES { Err(Error::TooLarge(bytes)) } else { Ok(data) }
     }
 
-    /// Parses the `data` of the ConfigMap. Keys that nobody knows are ignored.
+    /// Parses the `data` of the ConfigMap. Unknown keys are ignored.
     pub fn from_data(data: &BTreeMap<String, String>) -> Result<Self, Error> {
         let data = Data(data);
         let protocol = data.required::<String>("protocol")?;
@@ -94,10 +102,18 @@ impl Metadata {
             is_terminating: data.optional("terminating")?.unwrap_or_default(),
             gateway_port: data.optional("gatewayPort")?,
             gateway_tls: data.optional("gatewayTLS")?,
+            paused_by: data.optional("pausedBy")?,
             requested_at: data.optional("requestedAt")?,
+            // A newer controller may know words that this program does not.
+            requested_by: data.word("requestedBy", Requester::find),
+            trigger: data.word("trigger", Trigger::find),
+            allow_mass_delete: data.optional("allowMassDelete")?,
+            startup_deadline: data.optional("startupDeadline")?,
+            known_hosts: data.optional("knownHosts")?,
             status_shards: data.optional("statusShards")?.unwrap_or(1),
             overrides: data.json("overrides")?,
             profiles: data.json("profiles")?,
+            sync_profiles: data.json("syncProfiles")?,
         })
     }
 }
@@ -118,6 +134,10 @@ impl Data<'_> {
 
     fn required<T: FromStr<Err: Display>>(&self, key: &'static str) -> Result<T, Error> {
         self.optional(key)?.ok_or(Error::Missing(key))
+    }
+
+    fn word<T>(&self, key: &str, find: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        self.0.get(key).and_then(|value| find(value))
     }
 
     fn json<T: DeserializeOwned + Default>(&self, key: &'static str) -> Result<T, Error> {

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use axum::http::{HeaderMap, Uri, header};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::injection::Injection;
+use super::issued::{self, Issued};
 use super::log::Credentials;
 
 /// The credentials that a server asks for.
@@ -21,6 +23,8 @@ pub enum Auth {
     Basic(String, String),
     /// A bearer token.
     Bearer(String),
+    /// Any token that this server has given and that has not expired, as a password.
+    Issued(Issued),
 }
 
 /// What clients may do.
@@ -125,6 +129,12 @@ impl Auth {
                 format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
             }
             Self::Bearer(token) => format!("Bearer {token}"),
+            Self::Issued(tokens) => {
+                return match presented(given.as_bytes()) {
+                    Some(token) if tokens.accepts(&token, Instant::now()) => Credentials::Right,
+                    _ => Credentials::Wrong,
+                };
+            }
         };
         if given.as_bytes() == expected.as_bytes() {
             return Credentials::Right;
@@ -134,7 +144,7 @@ impl Auth {
 
     fn scheme(&self) -> &'static str {
         match self {
-            Self::Open | Self::Basic(..) => "Basic",
+            Self::Open | Self::Basic(..) | Self::Issued(_) => "Basic",
             Self::Bearer(_) => "Bearer",
         }
     }
@@ -147,8 +157,16 @@ impl std::fmt::Debug for Auth {
             Self::Open => f.write_str("Open"),
             Self::Basic(user, _) => write!(f, "Basic({user:?}, …)"),
             Self::Bearer(_) => f.write_str("Bearer(…)"),
+            Self::Issued(_) => f.write_str("Issued(…)"),
         }
     }
+}
+
+/// The token in an `Authorization` header, where the user name is the one for tokens.
+fn presented(header: &[u8]) -> Option<String> {
+    let pair = STANDARD.decode(header.strip_prefix(b"Basic ")?).ok()?;
+    let (user, token) = std::str::from_utf8(&pair).ok()?.split_once(':')?;
+    (user == issued::USER).then(|| token.to_owned())
 }
 
 /// Splits `/plant.git/info/refs` into `plant` and `/info/refs`.

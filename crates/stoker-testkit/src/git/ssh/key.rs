@@ -1,5 +1,6 @@
 //! Keys of hosts and users, and the file in which clients remember hosts.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::git::{Error, run};
@@ -52,17 +53,14 @@ pub(super) fn make_user_keys(directory: &Path) -> Result<(), Error> {
     std::fs::write(&file, authorized).map_err(Error::file(&file))
 }
 
-pub(super) fn write_known_hosts(directory: &Path, port: u16) -> Result<(), Error> {
-    let mut known = String::new();
-    for kind in KINDS {
+/// The lines of a `known_hosts` file for a server at this address.
+pub(super) fn known_hosts(directory: &Path, address: SocketAddr) -> Result<String, Error> {
+    let (host, port) = (address.ip(), address.port());
+    let line = |kind: Kind| {
         let key = public(&directory.join(kind.host_file()))?;
-        known += "[127.0.0.1]:";
-        known += &port.to_string();
-        known += " ";
-        known += &key;
-    }
-    let file = directory.join(KNOWN_HOSTS);
-    std::fs::write(&file, known).map_err(Error::file(&file))
+        Ok(format!("[{host}]:{port} {key}"))
+    };
+    KINDS.into_iter().map(line).collect()
 }
 
 /// Makes a key pair without a passphrase, in place of one that may be there.

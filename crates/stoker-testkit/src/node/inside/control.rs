@@ -1,10 +1,11 @@
-//! Requests from tests to the node: kill a component, start it again.
+//! Requests from tests to the node: kill a component, start it again, suspend it, resume it.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::thread;
 
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::Components;
@@ -19,6 +20,10 @@ pub(crate) enum Request {
     Kill(String),
     /// Start it as it was started first.
     Start(String),
+    /// SIGSTOP: it keeps its connections and does not respond.
+    Suspend(String),
+    /// SIGCONT, after that.
+    Resume(String),
 }
 
 impl Request {
@@ -59,6 +64,8 @@ fn answer(stream: &UnixStream, components: &mut Components) -> io::Result<()> {
     let result = match serde_json::from_str::<Request>(&line)? {
         Request::Kill(name) => components.kill(&name),
         Request::Start(name) => components.start_again(&name),
+        Request::Suspend(name) => components.signal(&name, Signal::STOP),
+        Request::Resume(name) => components.signal(&name, Signal::CONT),
     };
     let mut stream = stream;
     match result {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 
 use crate::cluster::Components;
-use crate::image::Image;
+use crate::image::{Compression, Image};
 
 const PAUSE: &str = "stoker.test/pause:1";
 
@@ -28,7 +28,7 @@ pub(super) fn start(components: &mut Components, directory: &Path) -> anyhow::Re
 pub(super) fn load_pause(components: &mut Components, directory: &Path) -> anyhow::Result<()> {
     let archive = directory.join("pause.tar");
     let pause = Image::named(PAUSE).with_busybox()?.entrypoint(["/bin/sleep", "2147483647"]);
-    pause.save(&archive)?;
+    pause.save(&archive, Compression::None)?;
     let socket = super::super::containerd_socket(directory);
     components.wait_until("containerd", Duration::from_secs(30), || socket.exists())?;
     let output = super::super::ctr(directory)

@@ -1,0 +1,243 @@
+//! Watches the one ConfigMap by which the controller announces what to apply.
+//!
+//! # Promises
+//! One request every 20 to 25 minutes while nothing changes. A connection that died is noticed by
+//! the client's keep-alive. What was last announced counts until something else is: an API server
+//! that is away changes nothing.
+//!
+//! # When it fails
+//! Each failure is followed by a pause that grows to 8 s, with jitter, so that a thousand agents do
+//! not come back at once. Where the object may be read but not watched, it is read every sync
+//! period.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::TryStreamExt as _;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{ListParams, WatchEvent, WatchParams};
+use stoker_api::chain::Chain;
+use stoker_api::contract::metadata::Metadata;
+use stoker_api::names::{self, Annotation};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use crate::args::Environment;
+
+/// How long the API server may take to answer.
+const WITHIN: Duration = Duration::from_secs(15);
+/// How long one watch lasts, in seconds, and how much shorter it may be.
+const WATCH: u32 = 25 * 60;
+const SPREAD: u32 = 5 * 60;
+/// Pauses after failures, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+/// How often the object is read where it can't be watched.
+const POLL: Duration = Duration::from_secs(30);
+
+/// What is known of the announcement.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Announcement {
+    /// The API server has not answered yet.
+    Unknown { message: String },
+    /// The object does not exist, or we may not read it.
+    Absent { message: String },
+    /// The object can't be read; what is wrong with it.
+    Invalid { message: String },
+    /// The controller's word.
+    Published(Arc<Published>),
+}
+
+/// What the controller announced.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Published {
+    pub(crate) metadata: Metadata,
+    /// Changes when the controller has made status objects again: then every report is written
+    /// again.
+    pub(crate) reports_wanted: Option<String>,
+}
+
+/// Why a watch ended.
+enum End {
+    /// Its time was over.
+    Expired,
+    /// What we know is too old.
+    Stale,
+    /// The object may not be watched.
+    Forbidden,
+    /// It broke.
+    Broken(String),
+}
+
+impl Announcement {
+    /// Returns the controller's word, if there is one.
+    pub(crate) fn published(&self) -> Option<&Published> {
+        match self {
+            Self::Published(published) => Some(published),
+            Self::Unknown { .. } | Self::Absent { .. } | Self::Invalid { .. } => None,
+        }
+    }
+
+    fn of(object: Option<&ConfigMap>, name: &str) -> Self {
+        let Some(object) = object else {
+            return Self::Absent { message: format!("the ConfigMap {name:?} does not exist") };
+        };
+        let data = object.data.clone().unwrap_or_default();
+        match Metadata::from_data(&data) {
+            Ok(metadata) => {
+                let annotations = object.metadata.annotations.as_ref();
+                let wanted = annotations
+                    .and_then(|all| all.get(Annotation::ReportsWanted.as_str()))
+                    .cloned();
+                Self::Published(Arc::new(Published { metadata, reports_wanted: wanted }))
+            }
+            Err(error) => {
+                let message = format!("the ConfigMap {name:?} can't be used: {}", Chain(&error));
+                Self::Invalid { message }
+            }
+        }
+    }
+}
+
+/// Watches for ever. A value is sent for every change.
+pub(crate) async fn watch(
+    client: kube::Client,
+    environment: Arc<Environment>,
+    sender: watch::Sender<Announcement>,
+) {
+    let objects = Api::<ConfigMap>::namespaced(client, &environment.pod_namespace);
+    let name = names::metadata_config_map(&environment.cr_name);
+    let mut watcher = Watcher { objects, name, sender, pause: FIRST_PAUSE };
+    loop {
+        watcher.cycle().await;
+    }
+}
+
+struct Watcher {
+    objects: Api<ConfigMap>,
+    name: String,
+    sender: watch::Sender<Announcement>,
+    pause: Duration,
+}
+
+impl Watcher {
+    /// Reads the object, then watches it until that fails.
+    async fn cycle(&mut self) {
+        let Some(mut version) = self.read().await else { return self.rest().await };
+        self.pause = FIRST_PAUSE;
+        loop {
+            match self.watch(&mut version).await {
+                End::Expired => {}
+                End::Stale => return,
+                End::Forbidden => return sleep(POLL).await,
+                End::Broken(message) => {
+                    tracing::debug!(error = message, "the watch of the announcement broke");
+                    return self.rest().await;
+                }
+            }
+        }
+    }
+
+    async fn rest(&mut self) {
+        sleep(self.pause.mul_f64(0.5 + fastrand::f64())).await;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    }
+
+    fn selector(&self) -> String {
+        format!("metadata.name={}", self.name)
+    }
+
+    /// Reads the object; returns the version of the list, from which to watch.
+    async fn read(&self) -> Option<String> {
+        let parameters = ListParams::default().fields(&self.selector());
+        let listed = timeout(WITHIN, self.objects.list(&parameters)).await;
+        match listed {
+            Ok(Ok(list)) => {
+                self.send(Announcement::of(list.items.first(), &self.name));
+                list.metadata.resource_version
+            }
+            Ok(Err(kube::Error::Api(status))) if matches!(status.code, 401 | 403 | 404) => {
+                let message = format!("the ConfigMap {:?}: {}", self.name, status.message);
+                self.lose(Announcement::Absent { message });
+                None
+            }
+            Ok(Err(error)) => {
+                self.lose(Announcement::Unknown { message: Chain(&error).to_string() });
+                None
+            }
+            Err(_) => {
+                let message = format!("no answer within {} s", WITHIN.as_secs());
+                self.lose(Announcement::Unknown { message });
+                None
+            }
+        }
+    }
+
+    async fn watch(&self, version: &mut String) -> End {
+        let seconds = WATCH - fastrand::u32(..SPREAD);
+        let parameters = WatchParams::default().fields(&self.selector()).timeout(seconds);
+        let stream = match timeout(WITHIN, self.objects.watch(&parameters, version)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return End::of(&error),
+            Err(_) => return End::Broken(format!("no answer within {} s", WITHIN.as_secs())),
+        };
+        let mut stream = std::pin::pin!(stream);
+        loop {
+            let event = match stream.try_next().await {
+                Ok(Some(event)) => event,
+                Ok(None) => return End::Expired,
+                Err(error) => return End::of(&error),
+            };
+            match event {
+                WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                    note(version, object.metadata.resource_version.as_ref());
+                    self.send(Announcement::of(Some(&object), &self.name));
+                }
+                WatchEvent::Deleted(object) => {
+                    note(version, object.metadata.resource_version.as_ref());
+                    self.send(Announcement::of(None, &self.name));
+                }
+                WatchEvent::Bookmark(bookmark) => {
+                    note(version, Some(&bookmark.metadata.resource_version));
+                }
+                WatchEvent::Error(status) if status.code == 410 => return End::Stale,
+                WatchEvent::Error(status) => return End::Broken(status.message.clone()),
+            }
+        }
+    }
+
+    /// Sends what is new.
+    fn send(&self, announcement: Announcement) {
+        self.sender.send_if_modified(|known| {
+            let is_new = *known != announcement;
+            *known = announcement;
+            is_new
+        });
+    }
+
+    /// Sends why nothing is known, unless something is.
+    fn lose(&self, announcement: Announcement) {
+        if self.sender.borrow().published().is_none() {
+            self.send(announcement);
+        } else {
+            tracing::debug!("the announcement can't be read; the last one counts");
+        }
+    }
+}
+
+fn note(version: &mut String, seen: Option<&String>) {
+    if let Some(seen) = seen {
+        version.clone_from(seen);
+    }
+}
+
+impl End {
+    fn of(error: &kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) if status.code == 410 => Self::Stale,
+            kube::Error::Api(status) if matches!(status.code, 401 | 403) => Self::Forbidden,
+            error => Self::Broken(Chain(error).to_string()),
+        }
+    }
+}

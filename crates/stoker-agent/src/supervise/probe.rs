@@ -1,0 +1,171 @@
+//! Serves the kubelet's probes: `/startupz` and `/healthz`.
+//!
+//! A connection has one request and two seconds. Slow or hostile ones wait for nobody and keep
+//! nobody waiting: every socket is non-blocking, and the oldest makes way when there are many.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::time::{Duration, Instant};
+
+const WITHIN: Duration = Duration::from_secs(2);
+const CONNECTIONS: usize = 32;
+const REQUEST: usize = 4096;
+
+/// Whether the gateway may start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Startup {
+    Waiting(String),
+    Passed,
+}
+
+pub(super) struct Probe {
+    pub(super) startup: Startup,
+    listener: TcpListener,
+    connections: Vec<Connection>,
+}
+
+struct Connection {
+    stream: TcpStream,
+    until: Instant,
+    received: Vec<u8>,
+}
+
+/// Listens on every address of the pod.
+pub(super) fn listen(port: u16) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))
+        .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+impl Probe {
+    pub(super) fn new(listener: TcpListener) -> Self {
+        let startup = Startup::Waiting("for the worker".to_owned());
+        Self { startup, listener, connections: Vec::new() }
+    }
+
+    /// Returns the sockets to watch.
+    pub(super) fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let connections = self.connections.iter().map(|connection| connection.stream.as_fd());
+        connections.chain([self.listener.as_fd()])
+    }
+
+    /// Returns when the next connection is too old.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.connections.iter().map(|connection| connection.until).min()
+    }
+
+    /// Accepts, reads and responds, as far as that is possible without waiting.
+    pub(super) fn serve(&mut self, now: Instant) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            if stream.set_nonblocking(true).is_ok() {
+                let (until, received) = (now + WITHIN, Vec::new());
+                self.connections.push(Connection { stream, until, received });
+            }
+            if self.connections.len() > CONNECTIONS {
+                self.connections.remove(0);
+            }
+        }
+        let startup = &self.startup;
+        self.connections.retain_mut(|connection| connection.is_open(startup, now));
+    }
+}
+
+impl Connection {
+    /// Reads what has come, and responds to a whole request. Returns whether more is to come.
+    fn is_open(&mut self, startup: &Startup, now: Instant) -> bool {
+        let mut chunk = [0; 512];
+        loop {
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return false,
+                Ok(read) => self.received.extend_from_slice(&chunk[..read]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return now < self.until,
+                Err(_) => return false,
+            }
+            if let Some(response) = respond(&self.received, startup) {
+                self.stream.write_all(response.as_bytes()).ok();
+                return false;
+            }
+        }
+    }
+}
+
+/// Returns the response, once the head of the request is whole.
+fn respond(request: &[u8], startup: &Startup) -> Option<String> {
+    let is_whole = request.windows(4).any(|end| end == b"\r\n\r\n");
+    if !is_whole && request.len() < REQUEST {
+        return None;
+    }
+    let line = String::from_utf8_lossy(request.split(|byte| *byte == b'\r').next()?).into_owned();
+    let mut words = line.split(' ');
+    let is_read = matches!(words.next(), Some("GET" | "HEAD"));
+    let path = words.next().unwrap_or_default();
+    let (status, body) = match (path.split('?').next(), startup) {
+        _ if !is_read || !is_whole => ("400 Bad Request", "bad request".to_owned()),
+        (Some("/healthz"), _) | (Some("/startupz"), Startup::Passed) => ("200 OK", "ok".to_owned()),
+        (Some("/startupz"), Startup::Waiting(reason)) => {
+            ("503 Service Unavailable", format!("waiting {reason}"))
+        }
+        _ => ("404 Not Found", "not found".to_owned()),
+    };
+    Some(format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{body}\n",
+        body.len() + 1
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first_line(request: &str, startup: &Startup) -> Option<String> {
+        let response = respond(request.as_bytes(), startup)?;
+        Some(response.split("\r\n").next().unwrap().to_owned())
+    }
+
+    #[test]
+    fn startup_passes_only_when_the_worker_said_so_and_health_always() {
+        let waiting = Startup::Waiting("for git".to_owned());
+        let get =
+            |path: &str, startup| first_line(&format!("GET {path} HTTP/1.1\r\n\r\n"), startup);
+        assert_eq!(get("/startupz", &waiting).unwrap(), "HTTP/1.1 503 Service Unavailable");
+        assert_eq!(get("/startupz", &Startup::Passed).unwrap(), "HTTP/1.1 200 OK");
+        assert_eq!(get("/healthz", &waiting).unwrap(), "HTTP/1.1 200 OK");
+        assert_eq!(get("/", &waiting).unwrap(), "HTTP/1.1 404 Not Found");
+        let response = respond(b"GET /startupz HTTP/1.0\r\n\r\n", &waiting).unwrap();
+        assert!(response.ends_with("\r\n\r\nwaiting for git\n"), "{response}");
+    }
+
+    #[test]
+    fn half_a_request_gets_no_response_and_a_long_one_is_refused() {
+        let passed = Startup::Passed;
+        assert_eq!(respond(b"GET /healthz HTTP/1.1\r\nHost: x\r\n", &passed), None);
+        let long = "GET /healthz HTTP/1.1\r\n".to_owned() + &"x".repeat(REQUEST);
+        assert_eq!(first_line(&long, &passed).unwrap(), "HTTP/1.1 400 Bad Request");
+        let post = "POST /healthz HTTP/1.1\r\n\r\n";
+        assert_eq!(first_line(post, &passed).unwrap(), "HTTP/1.1 400 Bad Request");
+    }
+
+    #[test]
+    fn a_silent_connection_ends_in_time_and_keeps_nobody_waiting() {
+        let mut probe = Probe::new(listen(0).unwrap());
+        let address = probe.listener.local_addr().unwrap();
+        let address = (Ipv4Addr::LOCALHOST, address.port());
+        let silent = TcpStream::connect(address).unwrap();
+        let mut asking = TcpStream::connect(address).unwrap();
+        asking.write_all(b"GET /healthz HTTP/1.1\r\n\r\n").unwrap();
+        let now = Instant::now();
+        let mut response = String::new();
+        asking.set_nonblocking(true).unwrap();
+        while asking.read_to_string(&mut response).is_err() {
+            probe.serve(now);
+        }
+        assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+        assert_eq!(probe.connections.len(), 1);
+        probe.serve(now + WITHIN);
+        assert_eq!(probe.connections.len(), 0);
+        drop(silent);
+    }
+}

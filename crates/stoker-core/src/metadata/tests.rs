@@ -1,0 +1,126 @@
+//! Claims about what agents are given.
+
+use stoker_api::contract::metadata::PausedBy;
+use stoker_api::names::Annotation;
+
+use super::*;
+use crate::reconcile::{Observed, Remote};
+use crate::testing::{
+    commit, decided, observed, plant, pod, published, resolved, settled, stored, unreachable,
+};
+
+fn other_url(observed: &mut Observed) {
+    observed.repository = Some(RepoUrl::parse("https://git.example.com/other.git").unwrap());
+}
+
+#[test]
+fn metadata_says_what_the_spec_says() {
+    let builder = plant().token("git").gateway_port(8090).spec(|spec| {
+        spec.git.timeout = Some("45s".into());
+        spec.git.proxy = Some("http://proxy:3128".into());
+    });
+    let metadata = published(&decided(&stored(builder), &observed(Vec::new()))).unwrap();
+    assert_eq!(metadata.commit, Some(commit('a')));
+    assert_eq!(metadata.auth_type, AuthType::Token);
+    assert_eq!(metadata.git_username.as_deref(), Some("x-access-token"));
+    assert_eq!(metadata.git_timeout, Interval::from_secs(45));
+    assert_eq!(metadata.git_proxy.unwrap().as_str(), "http://proxy:3128");
+    assert_eq!((metadata.gateway_port, metadata.gateway_tls), (Some(8090), Some(false)));
+    assert_eq!(metadata.startup_deadline, Some(Interval::from_secs(600)));
+    assert_eq!(metadata.trigger, Some(Trigger::SpecChange));
+    assert_eq!(metadata.profiles.keys().map(AsRef::<str>::as_ref).collect::<Vec<_>>(), ["default"]);
+}
+
+#[test]
+fn nothing_is_written_twice() {
+    let (mut sync, mut observed) = (stored(plant()), observed(Vec::new()));
+    settled(&mut sync, &mut observed);
+    assert_eq!(decided(&sync, &observed).writes, Vec::new());
+}
+
+// B5, S9: the last good commit stays published.
+#[test]
+fn a_remote_that_fails_changes_nothing_that_is_published() {
+    let (mut sync, mut observed) = (stored(plant()), observed(Vec::new()));
+    settled(&mut sync, &mut observed);
+    for remote in [unreachable(), Remote::Asked] {
+        observed.remote = remote;
+        assert_eq!(published(&decided(&sync, &observed)), None);
+    }
+}
+
+#[test]
+fn a_new_repository_is_announced_only_with_its_own_commit() {
+    let (mut sync, mut observed) = (stored(plant()), observed(Vec::new()));
+    settled(&mut sync, &mut observed);
+    other_url(&mut observed);
+    observed.remote = Remote::Asked;
+    assert_eq!(published(&decided(&sync, &observed)), None);
+    observed.remote = resolved(commit('c'));
+    let next = published(&decided(&sync, &observed)).unwrap();
+    assert_eq!(next.git_url.as_str(), "https://git.example.com/other.git");
+    assert_eq!((next.commit, next.trigger), (Some(commit('c')), Some(Trigger::SpecChange)));
+}
+
+#[test]
+fn a_repository_that_is_not_allowed_is_never_published() {
+    let mut observed = observed(Vec::new());
+    (observed.repository, observed.remote) = (None, unreachable());
+    assert_eq!(published(&decided(&stored(plant()), &observed)), None);
+}
+
+// R40: an invalid profile is not published; what stops agents is.
+#[test]
+fn invalid_profiles_leave_what_is_published_except_for_a_pause() {
+    let (mut sync, mut observed) = (stored(plant()), observed(Vec::new()));
+    settled(&mut sync, &mut observed);
+    sync = stored(plant().mapping("a", "../etc").paused());
+    observed.remote = resolved(commit('b'));
+    let before = observed.published.clone().unwrap().unwrap();
+    let next = published(&decided(&sync, &observed)).unwrap();
+    assert_eq!(next, Metadata { is_paused: true, paused_by: Some(PausedBy::Spec), ..before });
+}
+
+#[test]
+fn the_trigger_says_what_brought_a_commit() {
+    let (mut sync, mut observed) = (stored(plant()), observed(Vec::new()));
+    settled(&mut sync, &mut observed);
+    let trigger = |sync: &GatewaySync, observed: &Observed| {
+        published(&decided(sync, observed)).and_then(|metadata| metadata.trigger)
+    };
+    observed.remote = resolved(commit('b'));
+    assert_eq!(trigger(&sync, &observed), Some(Trigger::Polling));
+    observed.asked_by = Some(Requester::Github);
+    assert_eq!(trigger(&sync, &observed), Some(Trigger::Webhook));
+    observed.asked_by = Some(Requester::Cli);
+    assert_eq!(trigger(&sync, &observed), Some(Trigger::Manual));
+    let profile = stored(plant().mapping("more", "more"));
+    observed.remote = resolved(commit('a'));
+    assert_eq!(trigger(&profile, &observed), Some(Trigger::ProfileChange));
+    let asked = plant().annotation(Annotation::RequestedRef, "v2");
+    let asked = stored(asked.annotation(Annotation::RequestedBy, "kargo"));
+    assert_eq!(trigger(&asked, &observed), Some(Trigger::Webhook));
+    assert_eq!(trigger(&stored(plant().git_ref("develop")), &observed), Some(Trigger::SpecChange));
+}
+
+#[test]
+fn status_objects_become_more_and_never_fewer() {
+    let many: Vec<_> = (0..51).map(|number| pod(&format!("ignition-{number}"))).collect();
+    let (mut sync, mut observed) = (stored(plant()), observed(many));
+    settled(&mut sync, &mut observed);
+    assert_eq!(observed.published.clone().unwrap().unwrap().status_shards, 16);
+    observed.pods.truncate(1);
+    assert_eq!(published(&decided(&sync, &observed)), None);
+}
+
+#[test]
+fn pods_with_a_ref_of_their_own_keep_it_while_it_cannot_be_resolved() {
+    let own = pod("ignition-0").annotated(Annotation::RefOverride, "v1");
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![own]));
+    observed.overrides.insert("ignition-0".into(), resolved(commit('b')));
+    settled(&mut sync, &mut observed);
+    let target = observed.published.clone().unwrap().unwrap().overrides["ignition-0"].clone();
+    assert_eq!((target.git_ref.as_str(), target.commit), ("v1", commit('b')));
+    observed.overrides.insert("ignition-0".into(), unreachable());
+    assert_eq!(published(&decided(&sync, &observed)), None);
+}

@@ -1,0 +1,261 @@
+//! Claims about the decision as a whole.
+
+use stoker_api::condition::{ConditionType, EventReason, SyncStatus};
+use stoker_api::contract::report::{DeletionBlocked, Report};
+use stoker_api::names::FINALIZER;
+
+use super::*;
+use crate::testing::{
+    commit, decided, now, observed, plant, pod, published, resolved, settled, stands, stored,
+    synced, unreachable,
+};
+
+fn reasons(verdict: &Verdict) -> Vec<EventReason> {
+    verdict.events.iter().map(|event| event.reason).collect()
+}
+
+fn with_synced(sync: &mut GatewaySync, observed: &mut Observed) -> Verdict {
+    settled(sync, observed);
+    let metadata = observed.published.clone().unwrap().unwrap();
+    for pod in &observed.pods {
+        observed.reports.insert(pod.name.clone(), Ok(synced(pod, &metadata)));
+    }
+    settled(sync, observed)
+}
+
+#[test]
+fn a_new_plant_gets_its_finalizer_its_status_object_and_its_metadata_in_this_order() {
+    let mut sync = stored(plant());
+    sync.metadata.finalizers = None;
+    let mut observed = observed(vec![pod("ignition-0")]);
+    observed.shards.clear();
+    observed.rights = Rights::Managed { role: None, bound: None };
+    let verdict = decided(&sync, &observed);
+    let accounts = BTreeSet::from(["default".to_owned()]);
+    assert_eq!(
+        verdict.writes[..4],
+        [
+            Write::Finalizer,
+            Write::Role { shards: 1 },
+            Write::Binding { accounts },
+            Write::StatusShard(0)
+        ]
+    );
+    assert!(matches!(verdict.writes[4..], [Write::Metadata(_)]));
+    sync.metadata.finalizers = Some(vec!["other".into(), FINALIZER.into()]);
+    assert_ne!(decided(&sync, &observed).writes[0], Write::Finalizer);
+}
+
+// R75: without gateways nobody gets rights, and they go with the last gateway.
+#[test]
+fn rights_follow_the_service_accounts_of_pods() {
+    let sync = stored(plant());
+    let mut observed = observed(Vec::new());
+    observed.rights = Rights::Managed { role: None, bound: None };
+    let rights = |observed: &Observed| {
+        let writes = decided(&sync, observed).writes;
+        let is_right = |it: &Write| matches!(it, Write::Role { .. } | Write::Binding { .. });
+        writes.into_iter().filter(is_right).collect::<Vec<_>>()
+    };
+    assert_eq!(rights(&observed), []);
+    // A pod that waits for a node needs them the moment it starts.
+    observed.pods = vec![Pod { is_scheduled: false, ..pod("ignition-0") }];
+    assert_eq!(rights(&observed).len(), 2);
+    // R76: they do not depend on the remote.
+    observed.remote = unreachable();
+    assert_eq!(rights(&observed).len(), 2);
+    let bound = Some(BTreeSet::from(["default".to_owned()]));
+    observed.rights = Rights::Managed { role: Some(1), bound };
+    assert_eq!(rights(&observed), []);
+    observed.pods.clear();
+    assert_eq!(rights(&observed), [Write::Binding { accounts: BTreeSet::new() }]);
+}
+
+#[test]
+fn a_plant_is_ready_when_every_gateway_has_the_commit() {
+    let (mut sync, mut observed) =
+        (stored(plant()), observed(vec![pod("ignition-0"), pod("ignition-1")]));
+    let first = settled(&mut sync, &mut observed);
+    assert_eq!(stands(&first.status, ConditionType::Ready), Some(("False", "GatewaysSyncing")));
+    assert_eq!(
+        stands(&first.status, ConditionType::AllGatewaysSynced),
+        Some(("False", "SyncInProgress"))
+    );
+    let last = with_synced(&mut sync, &mut observed);
+    assert_eq!(stands(&last.status, ConditionType::Ready), Some(("True", "AllSynced")));
+    assert_eq!(last.status.last_sync_commit, Some(commit('a').to_string()));
+    assert!(reasons(&last).contains(&EventReason::SyncCompleted));
+    assert_eq!(reasons(&decided(&sync, &observed)), [], "a quiet plant tells nothing");
+}
+
+// R4, R5: Ready goes False in the very pass in which the commit moves or the remote fails.
+#[test]
+fn ready_is_lost_in_the_pass_in_which_something_changes() {
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![pod("ignition-0")]));
+    with_synced(&mut sync, &mut observed);
+    observed.remote = resolved(commit('b'));
+    let moved = decided(&sync, &observed);
+    assert_eq!(stands(&moved.status, ConditionType::Ready), Some(("False", "GatewaysSyncing")));
+    assert_eq!(reasons(&moved), [EventReason::RefUpdated]);
+    assert_eq!(moved.status.last_sync_commit, Some(commit('a').to_string()));
+    observed.remote = unreachable();
+    let failed = decided(&sync, &observed);
+    assert_eq!(stands(&failed.status, ConditionType::Ready), Some(("False", "RemoteUnreachable")));
+    assert_eq!(reasons(&failed), [EventReason::RefResolutionFailed]);
+    assert_eq!(failed.status.resolved_commit, Some(commit('a').to_string()));
+}
+
+#[test]
+fn a_controller_that_starts_again_changes_nothing_before_the_remote_has_answered() {
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![pod("ignition-0")]));
+    let before = with_synced(&mut sync, &mut observed);
+    observed.remote = Remote::Asked;
+    let after = decided(&sync, &observed);
+    assert_eq!((after.writes.len(), after.events.len()), (0, 0));
+    assert_eq!(after.status.conditions, before.status.conditions);
+}
+
+#[test]
+fn a_pause_is_published_and_told_once_whatever_else_is_wrong() {
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![pod("ignition-0")]));
+    with_synced(&mut sync, &mut observed);
+    sync.spec.paused = Some(true);
+    observed.remote = unreachable();
+    let verdict = settled(&mut sync, &mut observed);
+    assert_eq!(stands(&verdict.status, ConditionType::Ready), Some(("False", "Paused")));
+    assert!(observed.published.as_ref().unwrap().as_ref().unwrap().is_paused);
+    assert!(reasons(&verdict).contains(&EventReason::Paused));
+    assert_eq!(reasons(&decided(&sync, &observed)), []);
+    sync.spec.paused = None;
+    observed.remote = resolved(commit('a'));
+    assert_eq!(reasons(&settled(&mut sync, &mut observed)), [EventReason::Resumed]);
+}
+
+#[test]
+fn the_emergency_stop_pauses_with_its_reason() {
+    let (mut sync, mut observed) = (stored(plant()), observed(Vec::new()));
+    observed.emergency = Some("fire drill".into());
+    let verdict = settled(&mut sync, &mut observed);
+    let ready = status::condition(&verdict.status, ConditionType::Ready).unwrap();
+    assert!(ready.message.ends_with("fire drill"), "{}", ready.message);
+    let metadata = observed.published.unwrap().unwrap();
+    assert_eq!(metadata.paused_by, Some(PausedBy::Emergency { reason: "fire drill".into() }));
+}
+
+#[test]
+fn pods_that_wait_for_a_node_are_not_counted_and_keep_ready_false() {
+    let waiting = Pod { is_scheduled: false, ..pod("ignition-1") };
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![pod("ignition-0"), waiting]));
+    let verdict = with_synced(&mut sync, &mut observed);
+    assert_eq!(verdict.status.gateways.unwrap().discovered, 1);
+    let ready = status::condition(&verdict.status, ConditionType::Ready).unwrap();
+    assert_eq!((&*ready.status, &*ready.message), ("False", "1 pod(s) wait for a node"));
+}
+
+#[test]
+fn without_gateways_the_last_sync_follows_the_ref_and_ready_is_false() {
+    let (mut sync, mut observed) = (stored(plant()), observed(Vec::new()));
+    let verdict = settled(&mut sync, &mut observed);
+    assert_eq!(
+        stands(&verdict.status, ConditionType::Ready),
+        Some(("False", "NoGatewaysDiscovered"))
+    );
+    assert_eq!(verdict.status.last_sync_ref.as_deref(), Some("main"));
+    assert_eq!(verdict.status.last_sync_commit_short.as_deref(), Some("aaaaaaa"));
+    assert!(!reasons(&verdict).contains(&EventReason::SyncCompleted));
+}
+
+// R85: with a gateway the names mean a sync.
+#[test]
+fn with_a_gateway_nothing_is_the_last_sync_before_the_first() {
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![pod("ignition-0")]));
+    assert_eq!(settled(&mut sync, &mut observed).status.last_sync_commit, None);
+}
+
+#[test]
+fn overridden_gateways_count_as_synced_at_their_own_commit() {
+    let own = pod("ignition-0").annotated(Annotation::RefOverride, "v1");
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![own, pod("ignition-1")]));
+    observed.overrides.insert("ignition-0".into(), resolved(commit('b')));
+    let verdict = with_synced(&mut sync, &mut observed);
+    let all = status::condition(&verdict.status, ConditionType::AllGatewaysSynced).unwrap();
+    assert_eq!((&*all.status, &*all.message), ("True", "2/2 synced, 1 overridden"));
+}
+
+#[test]
+fn a_confirmed_deletion_is_handed_on_and_cleared_when_nothing_waits_for_it() {
+    let confirmed = plant().annotation(Annotation::AllowMassDelete, commit('a').as_str());
+    let (mut sync, mut observed) = (stored(confirmed), observed(vec![pod("ignition-0")]));
+    settled(&mut sync, &mut observed);
+    let metadata = observed.published.clone().unwrap().unwrap();
+    assert_eq!(metadata.allow_mass_delete, Some(commit('a')));
+    let waits = Report {
+        deletion_blocked: Some(DeletionBlocked { commit: commit('a'), deletes: 60, of: 100 }),
+        sync_status: SyncStatus::Degraded,
+        ..synced(&observed.pods[0], &metadata)
+    };
+    observed.reports.insert("ignition-0".into(), Ok(waits));
+    let blocked = decided(&sync, &observed);
+    assert_eq!(blocked.writes, []);
+    let condition = status::condition(&blocked.status, ConditionType::DeletionBlocked).unwrap();
+    assert!(condition.message.contains("60 of 100"), "{}", condition.message);
+    observed.reports.insert("ignition-0".into(), Ok(synced(&observed.pods[0], &metadata)));
+    let cleared = BTreeMap::from([(Annotation::AllowMassDelete, None)]);
+    assert_eq!(decided(&sync, &observed).writes, [Write::Annotations(cleared)]);
+}
+
+#[test]
+fn a_failed_gateway_is_told_once_and_shown_first() {
+    let (mut sync, mut observed) =
+        (stored(plant()), observed(vec![pod("ignition-0"), pod("ignition-1")]));
+    with_synced(&mut sync, &mut observed);
+    let metadata = observed.published.clone().unwrap().unwrap();
+    let failed = Report {
+        sync_status: SyncStatus::Error,
+        message: "disk full".into(),
+        ..synced(&observed.pods[1], &metadata)
+    };
+    observed.reports.insert("ignition-1".into(), Ok(failed));
+    let verdict = settled(&mut sync, &mut observed);
+    assert_eq!(reasons(&verdict), [EventReason::SyncFailed]);
+    assert_eq!(verdict.status.discovered_gateways[0].pod_name, "ignition-1");
+    assert_eq!(stands(&verdict.status, ConditionType::Ready), Some(("False", "GatewaysFailed")));
+    assert_eq!(reasons(&decided(&sync, &observed)), []);
+}
+
+#[test]
+fn a_hundred_gateways_are_listed_and_all_are_counted() {
+    let many: Vec<_> = (0..150).map(|number| pod(&format!("ignition-{number:03}"))).collect();
+    let status = decided(&stored(plant()), &observed(many)).status;
+    assert_eq!((status.discovered_gateways.len(), status.gateways.unwrap().discovered), (100, 150));
+}
+
+#[test]
+fn history_grows_with_syncs_and_not_with_passes() {
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![pod("ignition-0")]));
+    for minute in 0..12 {
+        settled(&mut sync, &mut observed);
+        let metadata = observed.published.clone().unwrap().unwrap();
+        let report = Report {
+            synced_at: Some(now() + std::time::Duration::from_secs(60 * minute)),
+            ..synced(&observed.pods[0], &metadata)
+        };
+        observed.reports.insert("ignition-0".into(), Ok(report));
+        settled(&mut sync, &mut observed);
+    }
+    let listed = &sync.status.unwrap().discovered_gateways[0];
+    assert_eq!(listed.history.len(), 10);
+    assert_eq!(listed.history[0].timestamp, listed.last_sync_time);
+}
+
+// R39: metadata that could not be written leaves Ready False.
+#[test]
+fn a_failed_write_is_said_in_ready() {
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![pod("ignition-0")]));
+    let verdict = with_synced(&mut sync, &mut observed);
+    let status = verdict.status(Some("failed to write ConfigMap line/x: forbidden"));
+    let ready = status::condition(&status, ConditionType::Ready).unwrap();
+    assert_eq!((&*ready.status, &*ready.reason), ("False", "Progressing"));
+    assert!(ready.message.contains("forbidden"));
+    assert_eq!(published(&verdict), None);
+}

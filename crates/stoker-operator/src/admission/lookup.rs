@@ -1,0 +1,80 @@
+//! The GatewaySyncs that a pod may mean: from the directory, and once from the API server before
+//! "there is none" is believed.
+//!
+//! A GatewaySync and its pods often arrive in one `kubectl apply`, and the directory hears of it a
+//! moment later.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::{Api, ListParams};
+use stoker_api::names::Annotation;
+use stoker_api::{GatewaySync, SyncProfile};
+use stoker_core::admission::Pod;
+
+use crate::directory::Directory;
+
+/// The API server waits 2 s for the whole response.
+const WITHIN: Duration = Duration::from_millis(700);
+/// Enough to say that there are several, and to list some.
+const ENOUGH: u32 = 20;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) syncs: Vec<Arc<GatewaySync>>,
+    pub(super) has_sync_profile: bool,
+    pub(super) is_complete: bool,
+}
+
+/// Looks up what a pod names.
+pub(super) async fn look_up(directory: &Directory, namespace: &str, pod: &Pod<'_>) -> Found {
+    let named = annotation(pod, Annotation::CrName);
+    let profile = annotation(pod, Annotation::SyncProfile);
+    let (syncs, has_sync_profile) = tokio::join!(
+        syncs(directory, namespace, named),
+        has_profile(directory, namespace, profile)
+    );
+    Found {
+        is_complete: syncs.is_some() && has_sync_profile.is_some(),
+        syncs: syncs.unwrap_or_default(),
+        has_sync_profile: has_sync_profile.unwrap_or(false),
+    }
+}
+
+fn annotation<'a>(pod: &'a Pod<'_>, annotation: Annotation) -> Option<&'a str> {
+    pod.annotation(annotation.as_str()).filter(|text| !text.is_empty())
+}
+
+/// Returns the GatewaySyncs of the namespace, or none where the API server did not answer.
+async fn syncs(
+    directory: &Directory,
+    namespace: &str,
+    named: Option<&str>,
+) -> Option<Vec<Arc<GatewaySync>>> {
+    let known = directory.syncs(namespace);
+    let is_enough = match named {
+        Some(name) => known.iter().any(|sync| sync.metadata.name.as_deref() == Some(name)),
+        None => !known.is_empty(),
+    };
+    if is_enough {
+        return Some(known);
+    }
+    let mut parameters = ListParams::default().limit(ENOUGH);
+    if let Some(selector) = directory.selector() {
+        parameters = parameters.labels(selector);
+    }
+    let api = directory.api(namespace);
+    let listed = tokio::time::timeout(WITHIN, api.list(&parameters)).await.ok()?.ok()?;
+    Some(listed.items.into_iter().map(Arc::new).collect())
+}
+
+async fn has_profile(directory: &Directory, namespace: &str, name: Option<&str>) -> Option<bool> {
+    let Some(name) = name else { return Some(false) };
+    if directory.has_profile(namespace, name) {
+        return Some(true);
+    }
+    let api: Api<SyncProfile> = Api::namespaced(directory.client().clone(), namespace);
+    let found = tokio::time::timeout(WITHIN, api.get_metadata_opt(name)).await.ok()?.ok()?;
+    Some(found.is_some())
+}

@@ -1,0 +1,87 @@
+//! What the controller tells: logs, metrics and events, each derived once from a verdict.
+
+mod event;
+mod metric;
+
+use std::time::Duration;
+
+use kube::ResourceExt as _;
+use stoker_api::GatewaySync;
+use stoker_api::condition::{ConditionType, Reason};
+use stoker_api::gatewaysync::GatewaySyncStatus;
+use stoker_core::reconcile::{Severity, Verdict};
+use stoker_core::status::condition;
+use tokio::sync::mpsc;
+
+use crate::controller::{Key, Published};
+use crate::run::Shared;
+use event::Note;
+
+pub(crate) use metric::Metrics;
+
+/// Events that wait to be written; more than that at once are dropped.
+const WAITING_EVENTS: usize = 1000;
+
+/// Tells what happened. Events are written by a task of its own, so that no pass waits for them.
+#[derive(Debug)]
+pub(crate) struct Announcer {
+    metrics: Metrics,
+    events: mpsc::Sender<Note>,
+}
+
+impl Announcer {
+    /// Starts the task that writes events.
+    pub(crate) fn start(shared: &Shared, metrics: Metrics) -> Self {
+        let (events, waiting) = mpsc::channel(WAITING_EVENTS);
+        tokio::spawn(event::write(shared.client.clone(), shared.identity.clone(), waiting));
+        Self { metrics, events }
+    }
+
+    /// Counts a pass.
+    pub(crate) fn reconciled(&self, took: Duration, is_ok: bool) {
+        self.metrics.reconciled(took, is_ok);
+    }
+
+    /// Drops the series of a GatewaySync that is gone.
+    pub(crate) fn forget(&self, key: &Key) {
+        self.metrics.forget(key);
+    }
+}
+
+/// Tells what a pass came to, once its status is published.
+pub(crate) fn announce(
+    announcer: &Announcer,
+    sync: &GatewaySync,
+    verdict: &Verdict,
+    published: &Published,
+) {
+    let key = Key::new(&sync.namespace().unwrap_or_default(), &sync.name_any());
+    announcer.metrics.observe(&key, verdict);
+    let Published::Written(status) = published else { return };
+    log(&key, sync.status.as_ref(), status);
+    for event in &verdict.events {
+        let (namespace, name) = (&key.namespace, &key.name);
+        let (reason, note) = (event.reason, &event.note);
+        match event.severity {
+            Severity::Normal => tracing::info!(%namespace, %name, %reason, note, "event"),
+            Severity::Warning => tracing::warn!(%namespace, %name, %reason, note, "event"),
+        }
+        if announcer.events.try_send(Note::new(sync, event)).is_err() {
+            tracing::warn!(%namespace, %name, %reason, "an event was dropped");
+        }
+    }
+}
+
+fn log(key: &Key, before: Option<&GatewaySyncStatus>, now: &GatewaySyncStatus) {
+    let ready = |status: &GatewaySyncStatus| {
+        let ready = condition(status, ConditionType::Ready)?;
+        Some((ready.status.clone(), Reason::find(&ready.reason)?, ready.message.clone()))
+    };
+    let Some((state, reason, message)) = ready(now) else { return };
+    let was = before.and_then(ready);
+    if was.is_some_and(|(was, why, _)| (was, why) == (state.clone(), reason)) {
+        return;
+    }
+    let (namespace, name) = (&key.namespace, &key.name);
+    tracing::info!(%namespace, %name, ready = state, %reason, message, "status changed");
+}

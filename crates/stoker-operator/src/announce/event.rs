@@ -1,0 +1,101 @@
+//! Writes events, one after the other.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::Event as Object;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::{Api, ObjectMeta, PostParams};
+use kube::{Client, Resource as _, ResourceExt as _};
+use sha2::{Digest as _, Sha256};
+use stoker_api::GatewaySync;
+use stoker_api::chain::Chain;
+use stoker_core::reconcile::{Event, Regarding, Severity};
+use tokio::sync::mpsc;
+
+const CONTROLLER: &str = "stoker.io/controller";
+
+/// One event, ready to be written.
+#[derive(Debug)]
+pub(super) struct Note {
+    namespace: String,
+    object: Object,
+}
+
+impl Note {
+    /// Builds an event.
+    ///
+    /// Its name follows from what it says and of which version, so that a controller that was
+    /// killed after writing it does not write it twice.
+    pub(super) fn new(sync: &GatewaySync, event: &Event) -> Self {
+        let namespace = sync.namespace().unwrap_or_default();
+        let own = sync.object_ref(&());
+        let (regarding, related) = match &event.regarding {
+            Regarding::Sync => (own, None),
+            Regarding::Pod { name, uid } => {
+                let pod = ObjectReference {
+                    api_version: Some("v1".to_owned()),
+                    kind: Some("Pod".to_owned()),
+                    name: Some(name.clone()),
+                    namespace: Some(namespace.clone()),
+                    uid: Some(uid.clone()),
+                    ..ObjectReference::default()
+                };
+                (pod, Some(own))
+            }
+        };
+        let severity = match event.severity {
+            Severity::Normal => "Normal",
+            Severity::Warning => "Warning",
+        };
+        let object = Object {
+            metadata: ObjectMeta {
+                name: Some(name_of(sync, event)),
+                namespace: Some(namespace.clone()),
+                ..ObjectMeta::default()
+            },
+            action: Some("Reconcile".to_owned()),
+            reason: Some(event.reason.as_str().to_owned()),
+            note: Some(event.note.clone()),
+            type_: Some(severity.to_owned()),
+            event_time: Some(MicroTime(Timestamp::now())),
+            reporting_controller: Some(CONTROLLER.to_owned()),
+            regarding: Some(regarding),
+            related,
+            ..Object::default()
+        };
+        Self { namespace, object }
+    }
+}
+
+fn name_of(sync: &GatewaySync, event: &Event) -> String {
+    let mut hash = Sha256::new();
+    let about = match &event.regarding {
+        Regarding::Sync => "",
+        Regarding::Pod { uid, .. } => uid,
+    };
+    // The version changes with every status, so that the same thing can be told again later.
+    let version = sync.metadata.resource_version.as_deref().unwrap_or_default();
+    for part in [version, about, event.reason.as_str(), &event.note] {
+        hash.update(part);
+        hash.update([0]);
+    }
+    let digest = hash.finalize();
+    let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}.{hex}", sync.name_any())
+}
+
+/// Writes what comes, until the controller ends.
+pub(super) async fn write(client: Client, identity: String, mut waiting: mpsc::Receiver<Note>) {
+    while let Some(Note { namespace, mut object }) = waiting.recv().await {
+        object.reporting_instance = Some(identity.clone());
+        let api: Api<Object> = Api::namespaced(client.clone(), &namespace);
+        match api.create(&PostParams::default(), &object).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) => {
+                let reason = object.reason.as_deref().unwrap_or_default();
+                tracing::warn!(%namespace, reason, error = %Chain(&error), "failed to write an event");
+            }
+        }
+    }
+}

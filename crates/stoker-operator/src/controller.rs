@@ -1,0 +1,175 @@
+//! The controller: brings every GatewaySync's agents to the wanted commit, and says how they stand.
+//!
+//! [`reconcile`] is the whole of it: triage, observe, decide, apply, publish, announce. Deciding is
+//! `stoker-core`'s; everything below this module reads or writes the cluster.
+
+mod api;
+mod apply;
+mod arguments;
+mod bucket;
+pub(crate) mod cache;
+mod cleanup;
+mod credential;
+mod failure;
+mod fleet;
+mod memory;
+mod observe;
+mod pod;
+mod publish;
+mod queue;
+mod remote;
+pub(crate) mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use stoker_api::GatewaySync;
+use stoker_api::chain::Chain;
+use stoker_core::reconcile::decide;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+pub(crate) use arguments::{Arguments, ReceiverSecrets, Settings};
+pub(crate) use failure::Error;
+
+use crate::announce::{self, Announcer};
+use crate::run::Shared;
+use cache::{Cache, Known};
+use memory::Memories;
+use queue::Queue;
+use remote::Remotes;
+
+pub(crate) use crate::announce::Metrics;
+pub(crate) use cache::Key;
+pub(crate) use publish::Published;
+
+/// What every pass needs.
+#[derive(Debug)]
+pub(crate) struct Context {
+    shared: Shared,
+    settings: Settings,
+    cache: Cache,
+    queue: Arc<Queue>,
+    remotes: Remotes,
+    memories: Memories,
+    announcer: Announcer,
+}
+
+/// What a pass came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Something will wake this GatewaySync.
+    Rest,
+    /// It is looked at again after this time.
+    After(Duration),
+}
+
+/// Runs until the end is requested.
+pub(crate) async fn run(shared: Shared, settings: Settings, metrics: Metrics) -> Result<(), Error> {
+    let ready = shared.checks.readiness("cache");
+    api::wait_for_definitions(&shared, &ready).await;
+    let queue = Arc::new(Queue::default());
+    let context = Arc::new(Context {
+        cache: Cache::default(),
+        remotes: Remotes::new(&settings, Arc::clone(&queue), metrics.clone()),
+        memories: Memories::default(),
+        announcer: Announcer::start(&shared, metrics),
+        queue,
+        settings,
+        shared,
+    });
+    let mut watches = fleet::watch(&context);
+    tokio::select! {
+        () = lead(&context, &ready) => {}
+        () = context.shared.shutdown.requested() => {}
+    }
+    watches.shutdown().await;
+    Ok(())
+}
+
+/// Reconciles while this instance leads. Watches go on all the time, so that a new leader is warm.
+async fn lead(context: &Arc<Context>, ready: &stoker_runtime::admin::Check) {
+    context.cache.listed().await;
+    ready.pass();
+    loop {
+        context.shared.leadership.acquired().await;
+        tracing::info!(identity = context.shared.identity, "leading");
+        context.memories.forget_all();
+        context.queue.clear();
+        context.cache.keys().into_iter().for_each(|key| context.queue.wake(key));
+        let mut workers = JoinSet::new();
+        for _ in 0..context.settings.max_concurrent_reconciles {
+            workers.spawn(work(Arc::clone(context)));
+        }
+        context.shared.leadership.lost().await;
+        workers.shutdown().await;
+        tracing::warn!(identity = context.shared.identity, "not leading any more");
+    }
+}
+
+async fn work(context: Arc<Context>) {
+    loop {
+        let key = context.queue.next().await;
+        let started = Instant::now();
+        let result = reconcile(&context, &key).await;
+        context.announcer.reconciled(started.elapsed(), result.is_ok());
+        let next = match result {
+            Ok(next) => {
+                context.memories.with(&key, |memory| memory.failures = 0);
+                next
+            }
+            Err(error) => {
+                let delay = context.memories.with(&key, memory::Memory::failed);
+                let (namespace, name) = (&key.namespace, &key.name);
+                tracing::warn!(%namespace, %name, error = %Chain(&error), "a pass failed");
+                Next::After(delay)
+            }
+        };
+        context.queue.done(&key, next);
+    }
+}
+
+/// One pass over one GatewaySync.
+async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
+    let sync = match triage(context, key) {
+        Triage::Proceed(sync) => sync,
+        Triage::End(sync) => return cleanup::end(context, key, &sync).await,
+        Triage::Undecodable(fault) => return publish::undecodable(context, key, &fault).await,
+        Triage::Gone => return Ok(cleanup::forget(context, key)),
+    };
+    let observed = observe::observe(context, key, &sync).await?;
+    let verdict = decide(&sync, &observed.facts, Timestamp::now());
+    let applied = apply::apply(context, key, &sync, &verdict.writes).await;
+    let status = verdict.status(applied.fault.as_deref());
+    let published = publish::publish(context, key, &sync, status, &applied).await?;
+    announce::announce(&context.announcer, &sync, &verdict, &published);
+    Ok(observed.next.sooner(published.next()).sooner(applied.next()))
+}
+
+/// What is to be done with a GatewaySync at all.
+enum Triage {
+    Proceed(Arc<GatewaySync>),
+    End(Arc<GatewaySync>),
+    Undecodable(cache::Undecodable),
+    Gone,
+}
+
+fn triage(context: &Context, key: &Key) -> Triage {
+    match context.cache.sync(key) {
+        None => Triage::Gone,
+        Some(Known::Undecodable(fault)) => Triage::Undecodable(fault),
+        Some(Known::Sync(sync)) if sync.metadata.deletion_timestamp.is_some() => Triage::End(sync),
+        Some(Known::Sync(sync)) => Triage::Proceed(sync),
+    }
+}
+
+impl Next {
+    /// Returns the sooner of two.
+    pub(crate) fn sooner(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::After(one), Self::After(two)) => Self::After(one.min(two)),
+            (Self::Rest, next) | (next, Self::Rest) => next,
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Writes what was decided.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
+use kube::api::{Api, Patch, PatchParams};
+use kube::core::NamespaceResourceScope;
+use kube::{Resource, ResourceExt as _};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use stoker_api::GatewaySync;
+use stoker_api::chain::Chain;
+use stoker_api::contract::metadata::Metadata;
+use stoker_api::names::{self, Annotation, FINALIZER};
+use stoker_core::reconcile::Write;
+
+use super::api::{FIELD_MANAGER, owned_by};
+use super::cache::Key;
+use super::{Context, Error, Next};
+
+/// How soon a pass follows one whose writes failed.
+const RETRY: Duration = Duration::from_secs(2);
+/// How soon a pass follows one that wrote over something that it had not seen yet.
+const CONFLICT_RETRY: Duration = Duration::from_millis(200);
+
+/// What became of the writes.
+#[derive(Debug, Default)]
+pub(crate) struct Applied {
+    /// The first that failed, in words for the status.
+    pub(crate) fault: Option<String>,
+    /// The version of the GatewaySync after them, where it was written.
+    pub(crate) resource_version: Option<String>,
+    retry: Option<Duration>,
+}
+
+/// Why a write failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error("this instance does not lead any more")]
+    NotLeading(#[source] Error),
+    #[error("failed to write {what}")]
+    Write { what: String, source: Box<kube::Error> },
+    #[error("failed to publish the metadata")]
+    Metadata(#[source] stoker_api::contract::metadata::Error),
+}
+
+/// Writes everything that was decided. A failed write does not keep the others from being tried.
+pub(crate) async fn apply(
+    context: &Context,
+    key: &Key,
+    sync: &GatewaySync,
+    writes: &[Write],
+) -> Applied {
+    let mut applied = Applied::default();
+    match patch_sync(context, key, sync, writes).await {
+        Ok(version) => applied.resource_version = version,
+        Err(fault) => applied.fail(&fault),
+    }
+    for write in writes {
+        if let Err(fault) = apply_one(context, key, sync, write).await {
+            applied.fail(&fault);
+        }
+    }
+    applied
+}
+
+async fn apply_one(
+    context: &Context,
+    key: &Key,
+    sync: &GatewaySync,
+    write: &Write,
+) -> Result<(), Fault> {
+    match write {
+        // Both are changes of the GatewaySync itself, and were made in one request.
+        Write::Finalizer | Write::Annotations(_) => Ok(()),
+        Write::Role { shards } => put(context, &role(sync, *shards)).await,
+        Write::Binding { accounts } => put(context, &binding(sync, accounts)).await,
+        Write::StatusShard(shard) => {
+            put(context, &shard_map(sync, *shard)).await?;
+            want_reports(context, key, sync, *shard).await
+        }
+        Write::Metadata(metadata) => publish_metadata(context, key, sync, metadata).await,
+    }
+}
+
+/// Publishes metadata, unless what is published has changed since it was observed.
+pub(crate) async fn publish_metadata(
+    context: &Context,
+    key: &Key,
+    sync: &GatewaySync,
+    metadata: &Metadata,
+) -> Result<(), Fault> {
+    let data = metadata.to_data().map_err(Fault::Metadata)?;
+    let mut object_meta = owned_by(sync, names::metadata_config_map(&key.name));
+    let known = context.cache.belongings(key, sync.metadata.uid.as_deref()).metadata;
+    object_meta.resource_version = known.and_then(|known| known.resource_version);
+    put(context, &ConfigMap { metadata: object_meta, data: Some(data), ..ConfigMap::default() })
+        .await
+}
+
+/// Asks agents to report again where a status object had to be made again: they do not watch it.
+async fn want_reports(
+    context: &Context,
+    key: &Key,
+    sync: &GatewaySync,
+    shard: u8,
+) -> Result<(), Fault> {
+    let published = context.cache.belongings(key, sync.metadata.uid.as_deref()).metadata;
+    let published = published.and_then(|published| published.content.ok());
+    if published.is_none_or(|metadata| metadata.status_shards <= shard) {
+        return Ok(());
+    }
+    let name = names::metadata_config_map(&key.name);
+    let mark = format!("{shard} {}", jiff::Timestamp::now());
+    let annotations = BTreeMap::from([(Annotation::ReportsWanted.as_str(), mark)]);
+    let patch = json!({ "metadata": { "annotations": annotations } });
+    let api: Api<ConfigMap> = Api::namespaced(context.shared.client.clone(), &key.namespace);
+    api.patch_metadata(&name, &PatchParams::default(), &Patch::Merge(&patch))
+        .await
+        .map_err(|source| failed(&format!("ConfigMap {}/{name}", key.namespace), source))?;
+    Ok(())
+}
+
+/// Adds the finalizer and changes annotations, in one request.
+async fn patch_sync(
+    context: &Context,
+    key: &Key,
+    sync: &GatewaySync,
+    writes: &[Write],
+) -> Result<Option<String>, Fault> {
+    let mut metadata = BTreeMap::new();
+    for write in writes {
+        match write {
+            Write::Finalizer => {
+                let mut finalizers = sync.finalizers().to_vec();
+                finalizers.push(FINALIZER.to_owned());
+                metadata.insert("finalizers", json!(finalizers));
+            }
+            Write::Annotations(changes) => {
+                let changes = changes.iter().map(|(name, value)| (name.as_str(), value));
+                metadata.insert("annotations", json!(changes.collect::<BTreeMap<_, _>>()));
+            }
+            Write::Role { .. }
+            | Write::Binding { .. }
+            | Write::StatusShard(_)
+            | Write::Metadata(_) => {}
+        }
+    }
+    if metadata.is_empty() {
+        return Ok(None);
+    }
+    context.check_leading().map_err(Fault::NotLeading)?;
+    metadata.insert("resourceVersion", json!(sync.resource_version()));
+    let patch: Value = json!({ "metadata": metadata });
+    let written = context
+        .syncs(key)
+        .patch_metadata(&key.name, &PatchParams::default(), &Patch::Merge(&patch))
+        .await
+        .map_err(|source| failed(&format!("GatewaySync {key}"), source))?;
+    Ok(written.metadata.resource_version)
+}
+
+/// Applies an object as its only owner.
+async fn put<K>(context: &Context, object: &K) -> Result<(), Fault>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Serialize
+        + DeserializeOwned
+        + Debug,
+{
+    context.check_leading().map_err(Fault::NotLeading)?;
+    let namespace = object.namespace().unwrap_or_default();
+    let api: Api<K> = Api::namespaced(context.shared.client.clone(), &namespace);
+    let name = object.name_any();
+    let parameters = PatchParams::apply(FIELD_MANAGER).force();
+    api.patch(&name, &parameters, &Patch::Apply(object))
+        .await
+        .map_err(|source| failed(&format!("{} {namespace}/{name}", K::kind(&())), source))?;
+    Ok(())
+}
+
+fn failed(what: &str, source: kube::Error) -> Fault {
+    Fault::Write { what: what.to_owned(), source: Box::new(source) }
+}
+
+/// The rights of agents: to read their metadata, and to write into their status objects.
+pub(crate) fn rules(sync_name: &str, shards: u8) -> Vec<PolicyRule> {
+    let rule = |verbs: &[&str], names: Vec<String>| PolicyRule {
+        api_groups: Some(vec![String::new()]),
+        resources: Some(vec!["configmaps".to_owned()]),
+        resource_names: Some(names),
+        verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
+        ..PolicyRule::default()
+    };
+    let status = (0..shards).map(|shard| names::status_config_map(sync_name, shard));
+    vec![
+        rule(&["get", "list", "watch"], vec![names::metadata_config_map(sync_name)]),
+        rule(&["get", "patch"], status.collect()),
+    ]
+}
+
+fn role(sync: &GatewaySync, shards: u8) -> Role {
+    let name = sync.name_any();
+    Role { metadata: owned_by(sync, names::agent_role(&name)), rules: Some(rules(&name, shards)) }
+}
+
+fn binding(sync: &GatewaySync, accounts: &BTreeSet<String>) -> RoleBinding {
+    let name = names::agent_role(&sync.name_any());
+    let subject = |account: &String| Subject {
+        kind: "ServiceAccount".to_owned(),
+        name: account.clone(),
+        namespace: sync.namespace(),
+        ..Subject::default()
+    };
+    RoleBinding {
+        metadata: owned_by(sync, name.clone()),
+        role_ref: RoleRef {
+            api_group: "rbac.authorization.k8s.io".to_owned(),
+            kind: "Role".to_owned(),
+            name,
+        },
+        subjects: Some(accounts.iter().map(subject).collect()),
+    }
+}
+
+/// An empty status object. Its keys belong to the agents.
+fn shard_map(sync: &GatewaySync, shard: u8) -> ConfigMap {
+    let name = names::status_config_map(&sync.name_any(), shard);
+    ConfigMap { metadata: owned_by(sync, name), ..ConfigMap::default() }
+}
+
+impl Applied {
+    fn fail(&mut self, fault: &Fault) {
+        let is_conflict = match fault {
+            Fault::Write { source, .. } => is_conflict(source),
+            Fault::NotLeading(_) | Fault::Metadata(_) => false,
+        };
+        let retry = if is_conflict { CONFLICT_RETRY } else { RETRY };
+        self.retry = Some(self.retry.map_or(retry, |before| before.max(retry)));
+        self.fault.get_or_insert_with(|| Chain(fault).to_string());
+    }
+
+    /// Returns when to try again.
+    pub(crate) fn next(&self) -> Next {
+        self.retry.map_or(Next::Rest, Next::After)
+    }
+}
+
+/// Says whether another write came first.
+pub(crate) fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
+}
+
+/// Says whether the object does not exist.
+pub(crate) fn is_not_found(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}

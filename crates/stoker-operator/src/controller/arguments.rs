@@ -1,0 +1,220 @@
+//! The flags of the controller.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+
+use crate::args;
+use crate::args::Mode;
+
+/// How the controller works.
+#[derive(Debug, Clone, Args)]
+#[group(id = "controller")]
+pub(crate) struct Arguments {
+    /// Allow `file://` repositories, which agents and controller read from their own disks
+    #[arg(long, env = "STOKER_ALLOW_FILE_REPOS")]
+    pub(crate) allow_file_repos: bool,
+
+    /// Allow git servers and APIs on loopback addresses
+    #[arg(long, env = "STOKER_ALLOW_LOOPBACK_GIT")]
+    pub(crate) allow_loopback_git: bool,
+
+    /// Further networks that git and APIs may not reach, such as `10.0.0.0/8`
+    #[arg(long, env = "STOKER_GIT_DENY_CIDRS", value_name = "CIDRS", value_delimiter = ',')]
+    pub(crate) git_deny_cidrs: Vec<Cidr>,
+
+    /// How many GatewaySyncs are reconciled at once
+    #[arg(
+        long,
+        env = "STOKER_MAX_CONCURRENT_RECONCILES",
+        value_name = "COUNT",
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u16).range(1..=100)
+    )]
+    pub(crate) max_concurrent_reconciles: u16,
+
+    /// Serve only the i-th of n parts of all GatewaySyncs, such as `0/3`
+    #[arg(long, env = "STOKER_SHARD", value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
+
+    /// Bind agents to the rights that they need
+    #[arg(
+        long,
+        env = "STOKER_AUTO_BIND_AGENT",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub(crate) auto_bind_agent: bool,
+
+    /// Where the history of repositories is kept, for refs that are commit ids
+    #[arg(long, env = "STOKER_STORE", value_name = "DIRECTORY", default_value = "/tmp")]
+    pub(crate) store: PathBuf,
+
+    /// How many bytes that may take
+    #[arg(
+        long,
+        env = "STOKER_STORE_LIMIT",
+        value_name = "BYTES",
+        default_value_t = 1024 * 1024 * 1024
+    )]
+    pub(crate) store_limit: u64,
+}
+
+/// What the controller was told.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) allow_file_repos: bool,
+    pub(crate) allow_loopback_git: bool,
+    pub(crate) git_deny_cidrs: Vec<Cidr>,
+    pub(crate) max_concurrent_reconciles: u16,
+    pub(crate) shard: Option<Shard>,
+    pub(crate) auto_bind_agent: bool,
+    pub(crate) store: PathBuf,
+    pub(crate) store_limit: u64,
+    /// The receiver, where this installation has one.
+    pub(crate) receiver: Option<ReceiverSecrets>,
+}
+
+/// What the receiver has besides the Secrets of GatewaySyncs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReceiverSecrets {
+    /// A secret for all.
+    OperatorWide,
+    /// Nothing, and push events are taken all the same.
+    Insecure,
+    /// Nothing.
+    Nothing,
+}
+
+/// A part of all GatewaySyncs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shard {
+    index: u32,
+    count: u32,
+}
+
+/// A network: an address and the number of bits that count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cidr {
+    address: IpAddr,
+    bits: u8,
+}
+
+/// A text that is not what a flag wants.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Invalid {
+    #[error("{0:?} is not a part: write I/N with I smaller than N, such as 0/3")]
+    Shard(String),
+    #[error("{0:?} is not a network: write an address and a number of bits, such as 10.0.0.0/8")]
+    Cidr(String),
+}
+
+impl Settings {
+    /// Takes what the controller needs from the arguments.
+    pub(crate) fn new(arguments: &args::Arguments) -> Self {
+        let given = arguments.controller.clone();
+        let receiver = match arguments.mode {
+            Mode::All => arguments.receiver.secrets(),
+            Mode::Controller | Mode::Webhook => None,
+        };
+        Self {
+            allow_file_repos: given.allow_file_repos,
+            allow_loopback_git: given.allow_loopback_git,
+            git_deny_cidrs: given.git_deny_cidrs,
+            max_concurrent_reconciles: given.max_concurrent_reconciles,
+            shard: given.shard,
+            auto_bind_agent: given.auto_bind_agent,
+            store: given.store,
+            store_limit: given.store_limit,
+            receiver,
+        }
+    }
+}
+
+impl Shard {
+    /// Says whether an object with this UID belongs to this part.
+    pub(crate) fn holds(self, uid: &str) -> bool {
+        use sha2::Digest as _;
+        let digest = sha2::Sha256::digest(uid);
+        u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]) % self.count == self.index
+    }
+}
+
+impl FromStr for Shard {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parts = text.split_once('/');
+        let parsed =
+            parts.and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
+        match parsed {
+            Some((index, count)) if index < count => Ok(Self { index, count }),
+            _ => Err(Invalid::Shard(text.to_owned())),
+        }
+    }
+}
+
+impl Cidr {
+    /// Says whether the network holds this address.
+    pub(crate) fn holds(self, address: IpAddr) -> bool {
+        let bits = |address: IpAddr| match address {
+            IpAddr::V4(address) => (u128::from(u32::from(address)) << 96, 32),
+            IpAddr::V6(address) => (u128::from(address), 128),
+        };
+        let ((own, own_length), (other, other_length)) = (bits(self.address), bits(address));
+        let shift = 128 - u32::from(self.bits);
+        own_length == other_length && (shift == 128 || own >> shift == other >> shift)
+    }
+}
+
+impl FromStr for Cidr {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let invalid = || Invalid::Cidr(text.to_owned());
+        let (address, bits) = text.split_once('/').ok_or_else(invalid)?;
+        let address: IpAddr = address.parse().map_err(|_| invalid())?;
+        let bits: u8 = bits.parse().map_err(|_| invalid())?;
+        let longest = if address.is_ipv4() { 32 } else { 128 };
+        if bits > longest { Err(invalid()) } else { Ok(Self { address, bits }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_hold_their_own_addresses() {
+        let holds = |network: &str, address: &str| {
+            network.parse::<Cidr>().unwrap().holds(address.parse().unwrap())
+        };
+        assert!(holds("10.0.0.0/8", "10.255.0.1"));
+        assert!(!holds("10.0.0.0/8", "11.0.0.1"));
+        assert!(holds("0.0.0.0/0", "192.0.2.1"));
+        assert!(!holds("0.0.0.0/0", "::1"));
+        assert!(holds("fd00:ec2::/32", "fd00:ec2::254"));
+        assert!(!holds("192.0.2.1/32", "192.0.2.2"));
+        for wrong in ["10.0.0.0", "10.0.0.0/33", "x/8", "::/129"] {
+            assert!(wrong.parse::<Cidr>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_object_belongs_to_exactly_one_part() {
+        let parts: Vec<Shard> = (0..3).map(|index| Shard { index, count: 3 }).collect();
+        for uid in (0..100).map(|number| format!("uid-{number}")) {
+            assert_eq!(parts.iter().filter(|part| part.holds(&uid)).count(), 1, "{uid}");
+        }
+        assert_eq!("1/3".parse::<Shard>().unwrap(), Shard { index: 1, count: 3 });
+        for wrong in ["3/3", "1", "a/b", "0/0"] {
+            assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
+        }
+    }
+}

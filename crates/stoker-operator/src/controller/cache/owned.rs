@@ -1,0 +1,101 @@
+//! Objects that belong to a GatewaySync: its ConfigMaps and the rights of its agents.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use stoker_api::chain::Chain;
+use stoker_api::contract::metadata::Metadata;
+use stoker_api::contract::report::Report;
+use stoker_api::names::{self, Label};
+
+/// What agents reported, by the name of the pod.
+pub(crate) type Reports = BTreeMap<String, Result<Report, String>>;
+
+/// A ConfigMap of ours.
+#[derive(Debug, Clone)]
+pub(crate) enum OwnedMap {
+    /// What agents are given.
+    Metadata(PublishedMetadata),
+    /// What agents report.
+    Reports(Arc<Reports>),
+    /// Something else.
+    Other,
+}
+
+/// The metadata ConfigMap of a GatewaySync.
+#[derive(Debug, Clone)]
+pub(crate) struct PublishedMetadata {
+    /// What it holds, or why it can't be read.
+    pub(crate) content: Result<Metadata, String>,
+    /// Its version.
+    pub(crate) resource_version: Option<String>,
+}
+
+/// An object, the GatewaySync that it belongs to by name, and by its UID.
+#[derive(Debug, Clone)]
+pub(crate) struct Owned<T> {
+    pub(crate) sync: String,
+    pub(crate) owner: Option<String>,
+    pub(crate) object: T,
+}
+
+impl<T> Owned<T> {
+    fn new(metadata: &ObjectMeta, object: T) -> Self {
+        let labels = metadata.labels.as_ref();
+        let sync = labels.and_then(|labels| labels.get(Label::CrName.as_str()));
+        let owners = metadata.owner_references.as_deref().unwrap_or_default();
+        let owner = owners.iter().find(|owner| owner.kind == "GatewaySync");
+        Self {
+            sync: sync.cloned().unwrap_or_default(),
+            owner: owner.map(|owner| owner.uid.clone()),
+            object,
+        }
+    }
+}
+
+impl From<ConfigMap> for Owned<OwnedMap> {
+    fn from(map: ConfigMap) -> Self {
+        let name = map.metadata.name.as_deref().unwrap_or_default();
+        let data = map.data.unwrap_or_default();
+        let object = if name.starts_with(names::METADATA_PREFIX) {
+            let content = Metadata::from_data(&data).map_err(|error| Chain(&error).to_string());
+            let resource_version = map.metadata.resource_version.clone();
+            OwnedMap::Metadata(PublishedMetadata { content, resource_version })
+        } else if name.starts_with(names::STATUS_PREFIX) {
+            let read = |(pod, value): (&String, &String)| {
+                let report = Report::from_value(pod, value);
+                (pod.clone(), report.map_err(|error| Chain(&error).to_string()))
+            };
+            OwnedMap::Reports(Arc::new(data.iter().map(read).collect()))
+        } else {
+            OwnedMap::Other
+        };
+        Self::new(&map.metadata, object)
+    }
+}
+
+/// How many status objects a Role covers; none where it is not the Role that we would write.
+impl From<Role> for Owned<Option<u8>> {
+    fn from(role: Role) -> Self {
+        let sync = Owned::new(&role.metadata, ()).sync;
+        let shards = (1..=u8::MAX)
+            .take_while(|shards| usize::from(*shards) <= stoker_api::limit::SHARDS)
+            .find(|shards| {
+                role.rules.as_ref() == Some(&super::super::apply::rules(&sync, *shards))
+            });
+        Self::new(&role.metadata, shards)
+    }
+}
+
+/// The service accounts that a RoleBinding binds.
+impl From<RoleBinding> for Owned<BTreeSet<String>> {
+    fn from(binding: RoleBinding) -> Self {
+        let subjects = binding.subjects.iter().flatten();
+        let accounts = subjects.filter(|subject| subject.kind == "ServiceAccount");
+        let accounts = accounts.map(|subject| subject.name.clone()).collect();
+        Self::new(&binding.metadata, accounts)
+    }
+}

@@ -1,0 +1,85 @@
+//! The end of a GatewaySync: agents are told, then it is let go.
+//!
+//! # Promises
+//! It takes at most 30 s. Only agents whose pod runs, and that have reported as that pod, are
+//! waited for. What belongs to it goes with it, by owner references.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use stoker_api::GatewaySync;
+use stoker_api::chain::Chain;
+use stoker_api::contract::metadata::Metadata;
+use stoker_api::names::FINALIZER;
+
+use super::cache::{Belongings, Key};
+use super::{Context, Error, Next, apply};
+use crate::controller::apply::{is_conflict, is_not_found};
+
+const AGENTS_WITHIN: Duration = Duration::from_secs(30);
+const CONFLICT_RETRY: Duration = Duration::from_millis(200);
+
+/// Ends a GatewaySync that is being deleted.
+pub(crate) async fn end(context: &Context, key: &Key, sync: &GatewaySync) -> Result<Next, Error> {
+    if !sync.finalizers().iter().any(|finalizer| finalizer == FINALIZER) {
+        return Ok(forget(context, key));
+    }
+    let belongings = context.cache.belongings(key, sync.metadata.uid.as_deref());
+    let published = belongings.metadata.as_ref().and_then(|it| it.content.as_ref().ok());
+    if let Some(metadata) = published.filter(|metadata| !metadata.is_terminating) {
+        let ending = Metadata { is_terminating: true, ..metadata.clone() };
+        // Agents that can't be told are not waited for any longer than those that do not answer.
+        if let Err(fault) = apply::publish_metadata(context, key, sync, &ending).await {
+            let (namespace, name) = (&key.namespace, &key.name);
+            tracing::warn!(%namespace, %name, error = %Chain(&fault), "failed to tell agents");
+        }
+    }
+    let left = time_left(sync, Timestamp::now());
+    if published.is_some() && is_awaited(context, key, &belongings) && !left.is_zero() {
+        return Ok(Next::After(left));
+    }
+    release(context, key, sync).await
+}
+
+/// Forgets a GatewaySync that is gone.
+pub(crate) fn forget(context: &Context, key: &Key) -> Next {
+    context.memories.forget(key);
+    context.remotes.forget(key);
+    context.announcer.forget(key);
+    Next::Rest
+}
+
+fn time_left(sync: &GatewaySync, now: Timestamp) -> Duration {
+    let Some(deleted) = &sync.metadata.deletion_timestamp else { return Duration::ZERO };
+    let elapsed = now.duration_since(deleted.0);
+    // A clock that runs behind the API server's must not make this longer.
+    let elapsed = Duration::try_from(elapsed).unwrap_or_default();
+    AGENTS_WITHIN.saturating_sub(elapsed)
+}
+
+fn is_awaited(context: &Context, key: &Key, belongings: &Belongings) -> bool {
+    let pods = context.cache.pods(key);
+    pods.iter().filter(|pod| pod.has_agent && pod.is_running).any(|pod| {
+        let report = belongings.reports.get(&pod.name).and_then(|report| report.as_ref().ok());
+        report.is_some_and(|report| report.pod_uid == pod.uid && !report.acknowledged)
+    })
+}
+
+async fn release(context: &Context, key: &Key, sync: &GatewaySync) -> Result<Next, Error> {
+    context.check_leading()?;
+    let others: Vec<&String> =
+        sync.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).collect();
+    let patch = json!({
+        "metadata": { "finalizers": others, "resourceVersion": sync.resource_version() },
+    });
+    let parameters = PatchParams::default();
+    match context.syncs(key).patch_metadata(&key.name, &parameters, &Patch::Merge(&patch)).await {
+        Ok(_) => Ok(forget(context, key)),
+        Err(error) if is_not_found(&error) => Ok(forget(context, key)),
+        Err(error) if is_conflict(&error) => Ok(Next::After(CONFLICT_RETRY)),
+        Err(source) => Err(Error::Release { key: key.clone(), source: Box::new(source) }),
+    }
+}

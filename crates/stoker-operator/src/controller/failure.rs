@@ -1,0 +1,17 @@
+//! Why a pass failed.
+
+use crate::controller::cache::Key;
+
+/// Why a pass, or the controller, ended early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// This instance does not hold the Lease any more, so it must not write.
+    #[error("this instance does not lead any more")]
+    NotLeading,
+    /// The status could not be written.
+    #[error("failed to publish the status of GatewaySync \"{key}\"")]
+    Publish { key: Key, source: Box<kube::Error> },
+    /// The finalizer could not be removed.
+    #[error("failed to let go of GatewaySync \"{key}\"")]
+    Release { key: Key, source: Box<kube::Error> },
+}

@@ -1,0 +1,280 @@
+//! The watches of the controller: what is watched where, and whom a change wakes.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod as FullPod, Secret};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube::api::{Api, PartialObjectMeta};
+use kube::core::{DeserializeGuard, NamespaceResourceScope};
+use kube::runtime::watcher::Config;
+use kube::{Client, Resource};
+use stoker_api::names::{Label, MANAGED_BY, PAUSE_CONFIG_MAP, TRUE};
+use stoker_api::{GatewaySync, SyncProfile};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::Context;
+use super::cache::Key;
+use super::pod::{self, Pod};
+use super::watch::{Change, follow};
+
+/// Pods that have ended are of no interest.
+const LIVING: &str = "status.phase!=Succeeded,status.phase!=Failed";
+
+/// Starts every watch.
+pub(crate) fn watch(context: &Arc<Context>) -> JoinSet<()> {
+    let mut watches = JoinSet::new();
+    for scope in scopes(context) {
+        let scope = scope.as_deref();
+        watches.spawn(syncs(context, scope));
+        watches.spawn(pods(context, scope));
+        let (sender, receiver) = mpsc::unbounded_channel();
+        watches.spawn(unlabelled(context, scope, sender));
+        watches.spawn(look_up(Arc::clone(context), receiver));
+        watches.spawn(maps(context, scope));
+        if context.settings.auto_bind_agent {
+            watches.spawn(roles(context, scope));
+            watches.spawn(bindings(context, scope));
+        }
+        watches.spawn(profiles(context, scope));
+        watches.spawn(secrets(context, scope));
+    }
+    watches.spawn(emergency(context));
+    watches
+}
+
+/// Every watched namespace, or once all of them.
+fn scopes(context: &Context) -> Vec<Option<String>> {
+    let namespaces = &context.shared.watch_namespaces;
+    if namespaces.is_empty() {
+        return vec![None];
+    }
+    namespaces.iter().cloned().map(Some).collect()
+}
+
+fn api<K>(client: &Client, scope: Option<&str>) -> Api<K>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    match scope {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    }
+}
+
+/// Follows one kind that has to be listed before the first pass.
+fn each<K>(
+    context: &Arc<Context>,
+    scope: Option<&str>,
+    config: Config,
+    kind: &'static str,
+    on: impl Fn(&Context, Option<&str>, Change<K>) -> Vec<Key> + Send + 'static,
+) -> impl Future<Output = ()> + Send + 'static
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + serde::de::DeserializeOwned
+        + std::fmt::Debug
+        + Send
+        + 'static,
+{
+    context.cache.expect_list();
+    let is_listed = AtomicBool::new(false);
+    at_leisure(context, scope, config, kind, move |context, scope, change| {
+        let listed = matches!(change, Change::Listed(_));
+        let concerned = on(context, scope, change);
+        if listed && !is_listed.swap(true, Ordering::SeqCst) {
+            context.cache.has_listed();
+        }
+        concerned
+    })
+}
+
+/// Follows one kind; `on` returns whom a change concerns.
+fn at_leisure<K>(
+    context: &Arc<Context>,
+    scope: Option<&str>,
+    config: Config,
+    kind: &'static str,
+    on: impl Fn(&Context, Option<&str>, Change<K>) -> Vec<Key> + Send + 'static,
+) -> impl Future<Output = ()> + Send + 'static
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + serde::de::DeserializeOwned
+        + std::fmt::Debug
+        + Send
+        + 'static,
+{
+    let api = api::<K>(&context.shared.client, scope);
+    let (context, scope) = (Arc::clone(context), scope.map(ToOwned::to_owned));
+    follow(api, config, kind, move |change| {
+        for key in on(&context, scope.as_deref(), change) {
+            context.queue.wake(key);
+        }
+    })
+}
+
+fn syncs(context: &Arc<Context>, scope: Option<&str>) -> impl Future<Output = ()> + Send + 'static {
+    let config = match &context.shared.watch_label_selector {
+        Some(selector) => Config::default().labels(selector),
+        None => Config::default(),
+    };
+    each(
+        context,
+        scope,
+        config,
+        "GatewaySync",
+        |context, scope, change: Change<DeserializeGuard<GatewaySync>>| {
+            if let (Change::Applied(_, object), Some(shard)) = (&change, context.settings.shard)
+                && !shard.holds(object.meta().uid.as_deref().unwrap_or_default())
+            {
+                return Vec::new();
+            }
+            context.cache.on_sync(scope, change)
+        },
+    )
+}
+
+fn pods(context: &Arc<Context>, scope: Option<&str>) -> impl Future<Output = ()> + Send + 'static {
+    let config = Config::default().labels(&format!("{}={TRUE}", Label::Agent)).fields(LIVING);
+    each(context, scope, config, "Pod", |context, scope, change: Change<Pod>| {
+        context.cache.on_pod(scope, change)
+    })
+}
+
+/// All other pods, metadata only: what concerns Stoker is looked up, the rest leaves no entry.
+fn unlabelled(
+    context: &Arc<Context>,
+    scope: Option<&str>,
+    lookup: mpsc::UnboundedSender<Key>,
+) -> impl Future<Output = ()> + Send + 'static {
+    let config = Config::default().labels(&format!("{}!={TRUE}", Label::Agent)).fields(LIVING);
+    each(
+        context,
+        scope,
+        config,
+        "Pod without agent",
+        move |context, scope, change: Change<PartialObjectMeta<FullPod>>| match change {
+            Change::Applied(key, object) if pod::is_annotated(&object.metadata) => {
+                // The receiver ends with the controller.
+                lookup.send(key).ok();
+                Vec::new()
+            }
+            Change::Applied(key, _) | Change::Deleted(key) => {
+                context.cache.on_unlabelled(&key, None)
+            }
+            Change::Listed(existing) => context.cache.keep_unlabelled(scope, &existing),
+        },
+    )
+}
+
+async fn look_up(context: Arc<Context>, mut wanted: mpsc::UnboundedReceiver<Key>) {
+    while let Some(key) = wanted.recv().await {
+        let api: Api<Pod> = Api::namespaced(context.shared.client.clone(), &key.namespace);
+        match api.get_opt(&key.name).await {
+            Ok(found) => {
+                let concerned = context.cache.on_unlabelled(&key, found.map(Into::into));
+                concerned.into_iter().for_each(|key| context.queue.wake(key));
+            }
+            Err(error) => {
+                let (namespace, name) = (&key.namespace, &key.name);
+                tracing::warn!(%namespace, %name, %error, "failed to read a pod");
+            }
+        }
+    }
+}
+
+fn owned() -> Config {
+    Config::default().labels(&format!("{}={MANAGED_BY},{}", Label::ManagedBy, Label::CrName))
+}
+
+fn maps(context: &Arc<Context>, scope: Option<&str>) -> impl Future<Output = ()> + Send + 'static {
+    each(context, scope, owned(), "ConfigMap", |context, scope, change: Change<ConfigMap>| {
+        context.cache.on_map(scope, change)
+    })
+}
+
+fn roles(context: &Arc<Context>, scope: Option<&str>) -> impl Future<Output = ()> + Send + 'static {
+    each(context, scope, owned(), "Role", |context, scope, change: Change<Role>| {
+        context.cache.on_role(scope, change)
+    })
+}
+
+fn bindings(
+    context: &Arc<Context>,
+    scope: Option<&str>,
+) -> impl Future<Output = ()> + Send + 'static {
+    each(context, scope, owned(), "RoleBinding", |context, scope, change: Change<RoleBinding>| {
+        context.cache.on_binding(scope, change)
+    })
+}
+
+fn profiles(
+    context: &Arc<Context>,
+    scope: Option<&str>,
+) -> impl Future<Output = ()> + Send + 'static {
+    each(
+        context,
+        scope,
+        Config::default(),
+        "SyncProfile",
+        |context, scope, change: Change<DeserializeGuard<SyncProfile>>| {
+            context.cache.on_profile(scope, change)
+        },
+    )
+}
+
+/// Secrets, metadata only: their content is read when it is needed, and not kept. An installation
+/// may withhold the right to list them; then rotation is noticed at the next poll.
+fn secrets(
+    context: &Arc<Context>,
+    scope: Option<&str>,
+) -> impl Future<Output = ()> + Send + 'static {
+    at_leisure(
+        context,
+        scope,
+        Config::default(),
+        "Secret",
+        |context, _, change: Change<PartialObjectMeta<Secret>>| match change {
+            Change::Applied(key, object) => {
+                context.cache.on_secret(&key, object.metadata.resource_version)
+            }
+            Change::Deleted(key) => context.cache.on_secret(&key, None),
+            Change::Listed(_) => Vec::new(),
+        },
+    )
+}
+
+/// The emergency stop: one ConfigMap in the operator's own namespace.
+fn emergency(context: &Arc<Context>) -> impl Future<Output = ()> + Send + 'static {
+    let config = Config::default().fields(&format!("metadata.name={PAUSE_CONFIG_MAP}"));
+    each(
+        context,
+        Some(&context.shared.namespace),
+        config,
+        "stoker-pause",
+        |context, _, change: Change<ConfigMap>| {
+            let reason = match change {
+                Change::Applied(_, map) => stop_reason(map),
+                Change::Deleted(_) => None,
+                Change::Listed(existing) if existing.is_empty() => None,
+                Change::Listed(_) => return Vec::new(),
+            };
+            if context.cache.on_emergency(reason) {
+                for key in context.cache.keys().into_iter().rev() {
+                    context.queue.wake_first(key);
+                }
+            }
+            Vec::new()
+        },
+    )
+}
+
+fn stop_reason(map: ConfigMap) -> Option<String> {
+    let mut data = map.data.unwrap_or_default();
+    let is_paused = data.get("paused").is_some_and(|value| value.trim() == TRUE);
+    is_paused.then(|| data.remove("reason").unwrap_or_default().trim().to_owned())
+}

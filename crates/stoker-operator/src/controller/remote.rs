@@ -1,0 +1,418 @@
+//! What remotes say: asked in a pool of its own, once for all GatewaySyncs that share one.
+//!
+//! # Flow
+//! A pass calls [`Remotes::look`] and gets what is known at this moment, never waiting. Where a
+//! query is due, it also gets a [`Claim`], which it starts with credentials. When the query ends,
+//! everyone who looked is woken.
+//!
+//! # Promises
+//! - One query at a time per distinct repository, credential, CA and proxy.
+//! - At most 16 git processes at a time, 6 of them for remotes whose last query failed, 4 for one
+//!   host: remotes that hang stall no others.
+//! - A failing remote is asked again within the larger of its polling interval and 30 s.
+
+mod pool;
+mod words;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use stoker_core::backoff::{Backoff, jittered};
+use stoker_core::reconcile::Failure;
+use stoker_core::refs::{AdvertisedRef, History, HistoryQuery, Scope};
+use tokio::time::Instant;
+
+use super::arguments::Settings;
+use super::cache::Key;
+use super::credential::{Digest, Session};
+use super::queue::Queue;
+use crate::announce::Metrics;
+use pool::Pool;
+
+pub(crate) use words::{failure_of, unresolved};
+
+const FIRST_RETRY: Duration = Duration::from_secs(2);
+/// Where the polling interval is shorter, a failing remote is still asked no less often than this.
+const SLOWEST_RETRY: Duration = Duration::from_secs(30);
+/// A query is due a little before the interval is over, so that pollers which come together share.
+const EARLY: f64 = 0.85;
+/// Entries of remotes that no pass looked at for so long are dropped.
+const KEEP: Duration = Duration::from_secs(15 * 60);
+
+/// A repository as one identity with one trust sees it, and which refs are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct RemoteKey(Digest);
+
+/// What a remote advertised.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    /// Its refs.
+    pub(crate) refs: Vec<AdvertisedRef>,
+    /// The host key that was seen first, where one was learned.
+    pub(crate) host_key: Option<String>,
+    /// When the query began.
+    pub(crate) started: Instant,
+}
+
+/// How fresh an answer has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Demand {
+    /// The polling interval; none where polling is off.
+    pub(crate) interval: Option<Duration>,
+    /// The query must have begun after this.
+    pub(crate) since: Option<Instant>,
+}
+
+/// What is known at this moment.
+#[derive(Debug)]
+pub(crate) struct Look {
+    /// What the last query brought; none before the first.
+    pub(crate) outcome: Option<Result<Arc<Listing>, Failure>>,
+    /// The right to start a query, where one is due.
+    pub(crate) claim: Option<Claim>,
+    /// When to look again; none where a running query will wake this GatewaySync.
+    pub(crate) next: Option<Duration>,
+}
+
+/// What is known about a commit's place in the history.
+#[derive(Debug)]
+pub(crate) struct HistoryLook {
+    /// What the search brought; none before the first.
+    pub(crate) outcome: Option<Result<History, Failure>>,
+    /// The right to start a search, where one is due.
+    pub(crate) claim: Option<Claim>,
+}
+
+/// The right to ask a remote. Dropped without being used, it goes back.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    shared: Arc<Shared>,
+    remote: RemoteKey,
+    of: Subject,
+    is_used: bool,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Subject {
+    Refs,
+    History(HistoryQuery),
+}
+
+/// How to ask.
+pub(crate) struct Query {
+    /// Credentials and limits.
+    pub(crate) session: Session,
+    /// Which refs to list.
+    pub(crate) scope: Scope,
+    /// Whether to learn the host key first.
+    pub(crate) learns_host_key: bool,
+}
+
+/// All remotes.
+#[derive(Debug)]
+pub(crate) struct Remotes(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    entries: Mutex<HashMap<RemoteKey, Entry>>,
+    queue: Arc<Queue>,
+    pool: Pool,
+    metrics: Metrics,
+}
+
+#[derive(Debug)]
+struct Entry {
+    outcome: Option<Result<Arc<Listing>, Failure>>,
+    is_running: bool,
+    started: Option<Instant>,
+    finished: Option<Instant>,
+    failures: u32,
+    interested: HashSet<Key>,
+    used: Instant,
+    histories: HashMap<HistoryQuery, Searched>,
+}
+
+#[derive(Debug, Default)]
+struct Searched {
+    outcome: Option<Result<History, Failure>>,
+    of: Option<Arc<Listing>>,
+    is_running: bool,
+    finished: Option<Instant>,
+}
+
+impl RemoteKey {
+    /// Returns the key of a remote: credentials, pinned host keys and the refs that are listed.
+    pub(crate) fn new(credentials: &Digest, pinned: Option<&str>, scope: Scope) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(credentials);
+        hash.update([u8::from(pinned.is_some())]);
+        hash.update(pinned.unwrap_or_default());
+        hash.update(format!("{scope:?}"));
+        Self(hash.finalize().into())
+    }
+}
+
+impl Remotes {
+    /// Returns an empty collection.
+    pub(crate) fn new(settings: &Settings, queue: Arc<Queue>, metrics: Metrics) -> Self {
+        let pool = Pool::new(settings);
+        Self(Arc::new(Shared { entries: Mutex::default(), queue, pool, metrics }))
+    }
+
+    /// Returns what is known of a remote, and the right to ask it where that is due.
+    pub(crate) fn look(&self, remote: RemoteKey, who: &Key, demand: Demand) -> Look {
+        let now = Instant::now();
+        let mut entries = self.0.lock();
+        entries.retain(|_, entry| entry.is_running || now - entry.used < KEEP);
+        let entry = entries.entry(remote).or_insert_with(|| Entry::new(now));
+        entry.used = now;
+        entry.interested.insert(who.clone());
+        let is_due = entry.is_due(demand, now);
+        entry.is_running |= is_due;
+        let claim = is_due.then(|| self.claim(remote, Subject::Refs));
+        let next = if entry.is_running { None } else { entry.wait(demand, now) };
+        Look { outcome: entry.outcome.clone(), claim, next }
+    }
+
+    /// Returns what is known of a commit's place in the history of what was listed.
+    pub(crate) fn look_at_history(
+        &self,
+        remote: RemoteKey,
+        query: &HistoryQuery,
+        listing: &Arc<Listing>,
+    ) -> HistoryLook {
+        let now = Instant::now();
+        let mut entries = self.0.lock();
+        let Some(entry) = entries.get_mut(&remote) else {
+            return HistoryLook { outcome: None, claim: None };
+        };
+        let searched = entry.histories.entry(query.clone()).or_default();
+        let is_same = searched.of.as_ref().is_some_and(|of| of.refs == listing.refs);
+        let failed = searched.outcome.as_ref().is_some_and(Result::is_err);
+        let is_due = !searched.is_running
+            && (!is_same || failed && searched.finished.is_none_or(|at| now - at > SLOWEST_RETRY));
+        if is_due {
+            searched.is_running = true;
+            searched.of = Some(Arc::clone(listing));
+        }
+        let outcome = searched.outcome.clone();
+        let claim = is_due.then(|| self.claim(remote, Subject::History(query.clone())));
+        HistoryLook { outcome, claim }
+    }
+
+    /// Forgets that a GatewaySync is interested.
+    pub(crate) fn forget(&self, who: &Key) {
+        for entry in self.0.lock().values_mut() {
+            entry.interested.remove(who);
+        }
+    }
+
+    fn claim(&self, remote: RemoteKey, of: Subject) -> Claim {
+        Claim { shared: Arc::clone(&self.0), remote, of, is_used: false }
+    }
+}
+
+impl Claim {
+    /// Asks the remote, in the background.
+    pub(crate) fn start(mut self, query: Query) {
+        self.is_used = true;
+        let (shared, remote, of) = (Arc::clone(&self.shared), self.remote, self.of.clone());
+        let started = Instant::now();
+        let failed_before = {
+            let mut entries = shared.lock();
+            let entry = entries.entry(remote).or_insert_with(|| Entry::new(started));
+            if of == Subject::Refs {
+                entry.started = Some(started);
+            }
+            entry.failures > 0
+        };
+        tokio::spawn(async move {
+            match of {
+                Subject::Refs => {
+                    let outcome = shared.pool.list(query, failed_before).await;
+                    shared.metrics.queried(outcome.is_ok(), started.elapsed());
+                    shared.finish(remote, outcome);
+                }
+                Subject::History(wanted) => {
+                    let outcome = shared.pool.search(query, wanted.clone(), failed_before).await;
+                    shared.finish_history(remote, &wanted, outcome);
+                }
+            }
+        });
+    }
+
+    /// Says that the remote can't be asked, because of its credentials.
+    pub(crate) fn fail(mut self, failure: Failure) {
+        self.is_used = true;
+        match &self.of {
+            Subject::Refs => self.shared.finish(self.remote, Err(failure)),
+            Subject::History(query) => {
+                self.shared.finish_history(self.remote, query, Err(failure));
+            }
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.is_used {
+            return;
+        }
+        if let Some(entry) = self.shared.lock().get_mut(&self.remote) {
+            match &self.of {
+                Subject::Refs => entry.is_running = false,
+                Subject::History(query) => drop(entry.histories.remove(query)),
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RemoteKey, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn finish(&self, remote: RemoteKey, outcome: Result<Listing, Failure>) {
+        let interested = {
+            let mut entries = self.lock();
+            let Some(entry) = entries.get_mut(&remote) else { return };
+            entry.is_running = false;
+            entry.finished = Some(Instant::now());
+            entry.failures = if outcome.is_ok() { 0 } else { entry.failures.saturating_add(1) };
+            entry.outcome = Some(outcome.map(Arc::new));
+            entry.interested.clone()
+        };
+        interested.into_iter().for_each(|key| self.queue.wake(key));
+    }
+
+    fn finish_history(
+        &self,
+        remote: RemoteKey,
+        query: &HistoryQuery,
+        outcome: Result<History, Failure>,
+    ) {
+        let interested = {
+            let mut entries = self.lock();
+            let Some(entry) = entries.get_mut(&remote) else { return };
+            if let Some(searched) = entry.histories.get_mut(query) {
+                searched.is_running = false;
+                searched.finished = Some(Instant::now());
+                searched.outcome = Some(outcome);
+            }
+            entry.interested.clone()
+        };
+        interested.into_iter().for_each(|key| self.queue.wake(key));
+    }
+}
+
+impl Entry {
+    fn new(now: Instant) -> Self {
+        Self {
+            outcome: None,
+            is_running: false,
+            started: None,
+            finished: None,
+            failures: 0,
+            interested: HashSet::new(),
+            used: now,
+            histories: HashMap::new(),
+        }
+    }
+
+    fn is_due(&self, demand: Demand, now: Instant) -> bool {
+        if self.is_running {
+            return false;
+        }
+        let (Some(started), Some(finished)) = (self.started.or(self.finished), self.finished)
+        else {
+            return true;
+        };
+        if demand.since.is_some_and(|since| started < since) {
+            return true;
+        }
+        let age = now - finished;
+        match (&self.outcome, demand.interval) {
+            (Some(Ok(_)), Some(interval)) => age >= interval.mul_f64(EARLY),
+            (Some(Ok(_)), None) => false,
+            (Some(Err(_)) | None, interval) => {
+                age >= retry(interval).delay(self.failures, 0.0).mul_f64(EARLY)
+            }
+        }
+    }
+
+    fn wait(&self, demand: Demand, now: Instant) -> Option<Duration> {
+        let age = self.finished.map(|finished| now - finished).unwrap_or_default();
+        let after = match (&self.outcome, demand.interval) {
+            (Some(Ok(_)), Some(interval)) => jittered(interval, fastrand::f64()),
+            (Some(Ok(_)), None) => return None,
+            (Some(Err(_)) | None, interval) => {
+                retry(interval).delay(self.failures, fastrand::f64() / 2.0)
+            }
+        };
+        Some(after.saturating_sub(age).max(Duration::from_millis(10)))
+    }
+}
+
+fn retry(interval: Option<Duration>) -> Backoff {
+    let most = interval.unwrap_or(SLOWEST_RETRY).max(SLOWEST_RETRY);
+    Backoff { first: FIRST_RETRY, most }
+}
+
+#[cfg(test)]
+mod tests {
+    use stoker_api::condition::Reason;
+
+    use super::*;
+
+    const MINUTE: Demand = Demand { interval: Some(Duration::from_secs(60)), since: None };
+
+    fn entry(now: Instant, outcome: Result<(), ()>) -> Entry {
+        let listing = Listing { refs: Vec::new(), host_key: None, started: now };
+        let failure = Failure { reason: Reason::RemoteUnreachable, message: String::new() };
+        Entry {
+            outcome: Some(outcome.map(|()| Arc::new(listing)).map_err(|()| failure)),
+            started: Some(now),
+            finished: Some(now),
+            failures: u32::from(outcome.is_err()),
+            ..Entry::new(now)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_good_answer_serves_for_one_interval_and_until_someone_asks() {
+        let now = Instant::now();
+        let entry = entry(now, Ok(()));
+        let after = |seconds| now + Duration::from_secs(seconds);
+        assert!(!entry.is_due(MINUTE, after(50)));
+        assert!(entry.is_due(MINUTE, after(60)));
+        let asked = Demand { since: Some(after(1)), ..MINUTE };
+        assert!(entry.is_due(asked, after(1)));
+        let off = Demand { interval: None, since: None };
+        assert!(!entry.is_due(off, after(100_000)));
+    }
+
+    // S4: a remote's return is noticed within the larger of the interval and 30 s.
+    #[tokio::test(start_paused = true)]
+    async fn a_failing_remote_is_asked_again_within_thirty_seconds() {
+        let now = Instant::now();
+        let mut entry = entry(now, Err(()));
+        assert!(!entry.is_due(MINUTE, now + Duration::from_secs(1)));
+        assert!(entry.is_due(MINUTE, now + Duration::from_secs(2)));
+        entry.failures = 100;
+        let short = Demand { interval: Some(Duration::from_secs(5)), since: None };
+        assert!(entry.is_due(short, now + Duration::from_secs(30)));
+        assert!(entry.is_due(MINUTE, now + Duration::from_secs(60)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_running_query_is_never_doubled() {
+        let now = Instant::now();
+        let mut entry = Entry::new(now);
+        assert!(entry.is_due(MINUTE, now));
+        entry.is_running = true;
+        assert!(!entry.is_due(MINUTE, now + Duration::from_secs(3600)));
+    }
+}

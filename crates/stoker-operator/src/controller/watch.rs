@@ -1,0 +1,113 @@
+//! One watch: lists, follows, lists again when it must, for ever.
+//!
+//! # Promises
+//! A stream without an event or a bookmark for three minutes counts as dead. Reconnecting waits at
+//! most 8 s, with jitter. After every list the receiver learns what exists, so that nothing that
+//! went away meanwhile is kept.
+
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use kube::api::Api;
+use kube::runtime::watcher::{self, Config, Event, watcher};
+use kube::{Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use stoker_api::chain::Chain;
+use stoker_core::backoff::Backoff;
+
+use super::cache::Key;
+
+/// The server ends a watch after this time; five seconds later the client does.
+const WATCH_SECONDS: u32 = 175;
+const RECONNECT: Backoff =
+    Backoff { first: Duration::from_millis(250), most: Duration::from_secs(8) };
+/// Objects per request of a list.
+const PAGE: u32 = 500;
+
+/// What a watch says.
+#[derive(Debug)]
+pub(crate) enum Change<K> {
+    /// An object is new or differs.
+    Applied(Key, K),
+    /// An object is gone.
+    Deleted(Key),
+    /// These objects exist, and no others.
+    Listed(HashSet<Key>),
+}
+
+/// Watches for ever, and hands on what it sees.
+pub(crate) async fn follow<K>(
+    api: Api<K>,
+    config: Config,
+    kind: &'static str,
+    mut on: impl FnMut(Change<K>),
+) where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let config = config.timeout(WATCH_SECONDS).page_size(PAGE);
+    let mut stream = pin!(watcher(api, config));
+    let mut listing = HashSet::new();
+    let mut failures = 0;
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(event) => {
+                failures = 0;
+                hand_on(event, &mut listing, &mut on);
+            }
+            Err(error) => {
+                failures += 1;
+                report(kind, &error, failures);
+                tokio::time::sleep(RECONNECT.delay(failures, fastrand::f64())).await;
+            }
+        }
+    }
+}
+
+fn hand_on<K: Resource>(
+    event: Event<K>,
+    listing: &mut HashSet<Key>,
+    on: &mut impl FnMut(Change<K>),
+) {
+    match event {
+        Event::Init => listing.clear(),
+        Event::InitApply(object) => {
+            let key = Key::of(&object);
+            listing.insert(key.clone());
+            on(Change::Applied(key, object));
+        }
+        Event::InitDone => on(Change::Listed(std::mem::take(listing))),
+        Event::Apply(object) => on(Change::Applied(Key::of(&object), object)),
+        Event::Delete(object) => on(Change::Deleted(Key::of(&object))),
+    }
+}
+
+/// A watch that the server has forgotten (410) is an everyday event.
+fn report(kind: &'static str, error: &watcher::Error, failures: u32) {
+    let error = Chain(error);
+    if failures > 1 {
+        tracing::warn!(kind, %error, "a watch failed");
+    } else {
+        tracing::debug!(kind, %error, "a watch ended");
+    }
+}
+
+impl<K> Change<K> {
+    /// Turns the object of a change into another.
+    pub(crate) fn map<T>(self, map: impl FnOnce(K) -> T) -> Change<T> {
+        match self {
+            Self::Applied(key, object) => Change::Applied(key, map(object)),
+            Self::Deleted(key) => Change::Deleted(key),
+            Self::Listed(keys) => Change::Listed(keys),
+        }
+    }
+}
+
+impl Key {
+    /// Returns the key of an object.
+    pub(crate) fn of(object: &impl Resource) -> Self {
+        Self::new(&object.namespace().unwrap_or_default(), &object.name_any())
+    }
+}

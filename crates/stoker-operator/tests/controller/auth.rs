@@ -1,0 +1,79 @@
+//! Claims about credentials: tokens, SSH keys and host keys.
+
+use std::fs;
+
+use stoker_api::condition::ConditionType;
+use stoker_api::names::Annotation;
+use stoker_testkit::git::Repo;
+use stoker_testkit::git::http::{Auth, HttpServer};
+use stoker_testkit::git::ssh::{Kind, SshServer};
+use stoker_testkit::object::secret;
+
+use crate::world::{World, eventually, quiet_sync};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_awaited_used_and_rotated() {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let server = HttpServer::start().unwrap();
+    server.require(Auth::basic("x-access-token", "one"));
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo)).token("git")).await;
+    let missing = world.until_reason("plant", ConditionType::RefResolved, "SecretNotFound").await;
+    assert_eq!(missing.message, "spec.git.auth.token.secretRef: there is no Secret \"git\"");
+    assert_eq!(server.requests().len(), 0, "no remote query is made");
+    world.until_reason("plant", ConditionType::Ready, "SecretNotFound").await;
+    world.secret(&secret("git", [("token", "wrong")])).await;
+    world.until_reason("plant", ConditionType::RefResolved, "AuthenticationFailed").await;
+    world.secret(&secret("git", [("token", "one")])).await;
+    world.until_announced("plant", &first).await;
+    server.require(Auth::basic("x-access-token", "two"));
+    let second = repo.commit([("projects/a.json", "2")]).unwrap();
+    world.secret(&secret("git", [("token", "two")])).await;
+    world.until_announced("plant", &second).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ssh_key_with_known_hosts_is_verified() {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let server = SshServer::start().unwrap();
+    let world = World::start().await;
+    let key = fs::read_to_string(server.user_key(Kind::Ed25519)).unwrap();
+    let hosts = fs::read_to_string(server.known_hosts()).unwrap();
+    world.secret(&secret("key", [("ssh-privatekey", &*key)])).await;
+    world.secret(&secret("hosts", [("known_hosts", &*hosts)])).await;
+    let sync = quiet_sync("plant", &server.url(&repo)).ssh_key("key", Some("hosts"));
+    world.sync(sync).await;
+    assert_eq!(world.until_announced("plant", &first).await.known_hosts, None);
+    let kind = ConditionType::SshHostKeyVerification;
+    world.until_reason("plant", kind, "HostKeyVerificationEnabled").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_host_key_that_is_seen_first_is_pinned_until_it_is_forgotten() {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let server = SshServer::start().unwrap();
+    let world = World::start().await;
+    let key = fs::read_to_string(server.user_key(Kind::Ed25519)).unwrap();
+    world.secret(&secret("key", [("ssh-privatekey", &*key)])).await;
+    world.sync(quiet_sync("plant", &server.url(&repo)).ssh_key("key", None)).await;
+    let metadata = world.until_announced("plant", &first).await;
+    let pinned = metadata.known_hosts.expect("the host key is pinned with the first commit");
+    assert!(pinned.starts_with("[127.0.0.1]:"), "{pinned}");
+    let kind = ConditionType::SshHostKeyVerification;
+    world.until_reason("plant", kind, "HostKeyTrustedOnFirstUse").await;
+    server.change_host_keys().unwrap();
+    repo.commit([("projects/a.json", "2")]).unwrap();
+    world.recheck("plant").await;
+    let refused =
+        world.until_reason("plant", ConditionType::RefResolved, "RemoteUnreachable").await;
+    assert!(refused.message.contains("host key"), "{}", refused.message);
+    let third = repo.commit([("projects/a.json", "3")]).unwrap();
+    world.annotate("plant", Annotation::ForgetHostKey, "true").await;
+    let metadata = world.until_announced("plant", &third).await;
+    assert_ne!(metadata.known_hosts.as_ref(), Some(&pinned));
+    eventually("the annotation is cleared", || async {
+        let annotations = world.get("plant").await.metadata.annotations.unwrap_or_default();
+        (!annotations.contains_key(Annotation::ForgetHostKey.as_str())).then_some(())
+    })
+    .await;
+}

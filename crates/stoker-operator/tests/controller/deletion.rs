@@ -1,0 +1,65 @@
+//! Claims about the end of a GatewaySync.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use stoker_api::condition::SyncStatus;
+use stoker_api::contract::report::Report;
+use stoker_api::names;
+use stoker_testkit::git::Repo;
+use stoker_testkit::git::http::HttpServer;
+
+use crate::world::{World, eventually, quiet_sync};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_agents_a_gateway_sync_goes_at_once_and_with_all_that_it_owns() {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let server = HttpServer::start().unwrap();
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
+    world.until_announced("plant", &first).await;
+    let took = world.delete("plant").await;
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    let api = world.api::<ConfigMap>();
+    for name in [names::metadata_config_map("plant"), names::status_config_map("plant", 0)] {
+        eventually("what it owns is gone", || async {
+            api.get_opt(&name).await.unwrap().is_none().then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_are_told_and_waited_for() {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let server = HttpServer::start().unwrap();
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
+    world.until_announced("plant", &first).await;
+    let pod = world.gateway("ignition-0", "plant").await;
+    world.report_synced(&pod, "plant").await;
+    let agent = async {
+        eventually("the agent is told", || async {
+            world.metadata("plant").await?.is_terminating.then_some(())
+        })
+        .await;
+        assert!(world.api::<stoker_api::GatewaySync>().get_opt("plant").await.unwrap().is_some());
+        let report = world.report_of(&pod, SyncStatus::Pending);
+        world.report("plant", &Report { acknowledged: true, ..report }).await;
+    };
+    let (took, ()) = tokio::join!(world.delete("plant"), agent);
+    assert!(took < Duration::from_secs(20), "{took:?}");
+}
+
+// The finalizer never outlasts a remote, a Secret or a repository that is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_sync_that_never_worked_can_be_deleted() {
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", "https://127.0.0.1:1/nothing.git").token("absent")).await;
+    eventually("it has its finalizer", || async {
+        world.get("plant").await.metadata.finalizers.map(drop)
+    })
+    .await;
+    let took = world.delete("plant").await;
+    assert!(took < Duration::from_secs(10), "{took:?}");
+}

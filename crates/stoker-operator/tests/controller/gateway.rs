@@ -1,0 +1,177 @@
+//! Claims about gateways: who they are, how they stand, what the status says.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::events::v1::Event;
+use kube::ResourceExt as _;
+use kube::api::{DeleteParams, ListParams};
+use serde_json::json;
+use stoker_api::condition::{ConditionType, SyncStatus};
+use stoker_api::names;
+use stoker_testkit::git::http::HttpServer;
+use stoker_testkit::git::{Oid, Repo};
+use stoker_testkit::object::{config_map, gateway_pod};
+
+use crate::world::{World, condition, eventually, is_true, quiet_sync};
+
+struct Plant {
+    world: World,
+    repo: Repo,
+    _server: HttpServer,
+    first: Oid,
+}
+
+async fn plant() -> Plant {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let server = HttpServer::start().unwrap();
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
+    world.until_announced("plant", &first).await;
+    Plant { world, repo, _server: server, first }
+}
+
+async fn events(world: &World, reason: &str) -> Vec<Event> {
+    let all = world.api::<Event>().list(&ListParams::default()).await.unwrap();
+    all.items.into_iter().filter(|event| event.reason.as_deref() == Some(reason)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_makes_a_gateway_synced_and_a_new_commit_or_profile_makes_it_not() {
+    let plant = plant().await;
+    let world = &plant.world;
+    let pod = world.gateway("ignition-0", "plant").await;
+    world.until_reason("plant", ConditionType::Ready, "GatewaysSyncing").await;
+    world.report_synced(&pod, "plant").await;
+    let sync = world.until("plant", "it is ready", |it| is_true(it, ConditionType::Ready)).await;
+    let status = sync.status.unwrap();
+    assert_eq!(status.last_sync_commit.as_deref(), Some(plant.first.as_str()));
+    assert_eq!(status.last_sync_ref.as_deref(), Some("main"));
+    let synced = condition(&status, ConditionType::AllGatewaysSynced).unwrap();
+    assert_eq!(synced.message, "1/1 synced");
+    assert_eq!(status.discovered_gateways[0].sync_status, Some(SyncStatus::Synced));
+
+    let second = plant.repo.commit([("projects/a.json", "2")]).unwrap();
+    world.recheck("plant").await;
+    world.until_announced("plant", &second).await;
+    world.until_reason("plant", ConditionType::Ready, "GatewaysSyncing").await;
+    world.report_synced(&pod, "plant").await;
+    world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
+
+    let profile = json!({ "vars": { "line": "3" } });
+    let patch = json!({ "spec": { "sync": { "profiles": { "default": profile } } } });
+    world.patch("plant", patch).await;
+    world.until_reason("plant", ConditionType::Ready, "GatewaysSyncing").await;
+    world.report_synced(&pod, "plant").await;
+    world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
+    let completed = eventually("both commits were told", || async {
+        let completed = events(world, "SyncCompleted").await;
+        (completed.len() >= 2).then_some(completed)
+    });
+    assert_eq!(completed.await.len(), 2, "once per commit");
+}
+
+// R3: one event, and the report of the predecessor counts for nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recreated_pod_without_agent_is_reported_as_missing_it() {
+    let plant = plant().await;
+    let world = &plant.world;
+    let pod = world.gateway("ignition-0", "plant").await;
+    world.report_synced(&pod, "plant").await;
+    world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
+    let api = world.api::<Pod>();
+    api.delete("ignition-0", &DeleteParams::default().grace_period(0)).await.unwrap();
+    eventually("the pod is gone", || async {
+        api.get_opt("ignition-0").await.unwrap().is_none().then_some(())
+    })
+    .await;
+    world.pod(gateway_pod("ignition-0").cr("plant").build()).await;
+    world.until_reason("plant", ConditionType::SidecarInjected, "SidecarMissing").await;
+    let status = world.get("plant").await.status.unwrap();
+    let found = status.discovered_gateways[0].sync_status;
+    assert_eq!(found, Some(SyncStatus::MissingSidecar));
+    let told = eventually("the missing agent was told", || async {
+        let told = events(world, "SidecarMissing").await;
+        (!told.is_empty()).then_some(told)
+    });
+    assert_eq!(told.await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_by_spec_and_the_emergency_stop_reach_the_agents() {
+    let plant = plant().await;
+    let world = &plant.world;
+    world.patch("plant", json!({ "spec": { "paused": true } })).await;
+    let is_paused = |wanted: bool| async move {
+        eventually("the pause is announced", || async {
+            let metadata = world.metadata("plant").await?;
+            (metadata.is_paused == wanted).then_some(metadata)
+        })
+        .await
+    };
+    assert_eq!(is_paused(true).await.paused_by.unwrap().to_string(), "spec");
+    world.until_reason("plant", ConditionType::Ready, "Paused").await;
+    world.patch("plant", json!({ "spec": { "paused": null } })).await;
+    is_paused(false).await;
+    let stop = config_map(names::PAUSE_CONFIG_MAP, [("paused", "true"), ("reason", "fire drill")]);
+    world.create(&stop).await;
+    let by = is_paused(true).await.paused_by.unwrap().to_string();
+    assert_eq!(by, "emergency: fire drill");
+    let api = world.api::<ConfigMap>();
+    api.delete(names::PAUSE_CONFIG_MAP, &DeleteParams::default()).await.unwrap();
+    is_paused(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invalid_profiles_are_reported_and_never_published() {
+    let plant = plant().await;
+    let world = &plant.world;
+    // What CEL can't say: a template that does not end.
+    let mapping = json!([{ "source": "{{.GatewayName", "destination": "projects" }]);
+    let patch =
+        json!({ "spec": { "sync": { "profiles": { "default": { "mappings": mapping } } } } });
+    world.patch("plant", patch).await;
+    let found = world.until_reason("plant", ConditionType::ProfilesValid, "ProfilesInvalid").await;
+    assert!(found.message.contains("mappings[0].source"), "{}", found.message);
+    let metadata = world.metadata("plant").await.unwrap();
+    assert_eq!(metadata.profiles["default"].mappings[0].source, "projects");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_object_that_was_deleted_is_made_again() {
+    let plant = plant().await;
+    let world = &plant.world;
+    let name = names::status_config_map("plant", 0);
+    let api = world.api::<ConfigMap>();
+    let before = api.get(&name).await.unwrap().uid();
+    api.delete(&name, &DeleteParams::default()).await.unwrap();
+    eventually("it is made again", || async {
+        let found = api.get_opt(&name).await.unwrap()?;
+        (found.uid() != before).then_some(())
+    })
+    .await;
+    let metadata = names::metadata_config_map("plant");
+    eventually("agents are asked to report again", || async {
+        let found = api.get(&metadata).await.unwrap();
+        found.annotations().contains_key("stoker.io/reports-wanted").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_controller_that_starts_again_writes_nothing_to_a_healthy_plant() {
+    let mut plant = plant().await;
+    let pod = plant.world.gateway("ignition-0", "plant").await;
+    plant.world.report_synced(&pod, "plant").await;
+    plant.world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
+    let before = plant.world.get("plant").await.resource_version();
+    plant.world.restart();
+    let second = plant.repo.commit([("projects/a.json", "2")]).unwrap();
+    // The first thing that it changes is the commit that came meanwhile.
+    let metadata = plant.world.until_announced("plant", &second).await;
+    assert_eq!(metadata.commit.unwrap().as_str(), second.as_str());
+    let sync = plant.world.until("plant", "the status follows", |status| {
+        status.resolved_commit.as_deref() == Some(second.as_str())
+    });
+    assert_ne!(sync.await.resource_version(), before);
+    let told = events(&plant.world, "GatewaysDiscovered").await;
+    assert_eq!(told.len(), 1, "nothing is told twice");
+}

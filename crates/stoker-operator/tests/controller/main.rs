@@ -1,0 +1,9 @@
+//! The controller against a real API server and real git servers.
+#![expect(clippy::unwrap_used, reason = "all of this file is test code")]
+
+mod auth;
+mod deletion;
+mod gateway;
+mod refs;
+mod rights;
+mod world;

@@ -1,0 +1,183 @@
+//! Claims about refs: what is asked, what is announced, and when.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use stoker_api::condition::{ConditionType, Trigger};
+use stoker_api::names::Annotation;
+use stoker_testkit::git::Repo;
+use stoker_testkit::git::http::HttpServer;
+
+use crate::world::{World, condition, eventually, is_true, quiet_sync};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_push_is_announced_at_once_and_not_at_the_next_poll() {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let server = HttpServer::start().unwrap();
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
+    let metadata = world.until_announced("plant", &first).await;
+    assert_eq!(metadata.trigger, Some(Trigger::SpecChange));
+    let second = repo.commit([("projects/a.json", "2")]).unwrap();
+    let pushed = Instant::now();
+    world.recheck("plant").await;
+    let metadata = world.until_announced("plant", &second).await;
+    println!("push -> announced: {:?}", pushed.elapsed());
+    assert!(pushed.elapsed() < Duration::from_secs(10), "{:?}", pushed.elapsed());
+    assert_eq!(metadata.trigger, Some(Trigger::Webhook));
+    let sync = world.until("plant", "the status follows", |status| {
+        status.resolved_commit.as_deref() == Some(second.as_str())
+    });
+    assert_eq!(sync.await.status.unwrap().resolved_ref.as_deref(), Some("refs/heads/main"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_commit_is_found_by_polling() {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let server = HttpServer::start().unwrap();
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo)).polling("5s")).await;
+    world.until_announced("plant", &first).await;
+    let second = repo.commit([("projects/a.json", "2")]).unwrap();
+    assert_eq!(world.until_announced("plant", &second).await.trigger, Some(Trigger::Polling));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn annotated_tags_ids_and_ranges_lead_to_their_commits() {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    repo.annotated_tag("v1.2.0", &first).unwrap();
+    let second = repo.commit([("projects/a.json", "2")]).unwrap();
+    repo.commit([("projects/a.json", "3")]).unwrap();
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    let store = tempfile::tempdir().unwrap();
+    let world = World::with(&[&format!("--store={}", store.path().display())]).await;
+    let cases = [
+        ("tag", "v1.2.0", &first),
+        ("full", "refs/tags/v1.2.0", &first),
+        ("range", "semver:>=1.0 <2", &first),
+        ("sha", second.as_str(), &second),
+        ("short", &second.as_str()[..8], &second),
+    ];
+    for (name, wanted, _) in &cases {
+        world.sync(quiet_sync(name, &url).git_ref(wanted)).await;
+    }
+    for (name, _, commit) in &cases {
+        world.until_announced(name, commit).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_ref_is_reported_and_the_last_good_commit_stays() {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let server = HttpServer::start().unwrap();
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
+    world.until_announced("plant", &first).await;
+    world.patch("plant", json!({ "spec": { "git": { "ref": "mian" } } })).await;
+    let found =
+        world.until_reason("plant", ConditionType::RefResolved, "RefResolutionFailed").await;
+    assert!(found.message.starts_with("RefNotFound: "), "{}", found.message);
+    let sync = world.get("plant").await;
+    let status = sync.status.unwrap();
+    assert!(!is_true(&status, ConditionType::Ready));
+    assert_eq!(status.resolved_commit.as_deref(), Some(first.as_str()));
+    assert_eq!(world.until_announced("plant", &first).await.git_ref.as_str(), "main");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_requested_ref_counts_until_the_spec_changes() {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let other = repo.commit_to("next", [("projects/a.json", "2")]).unwrap();
+    let server = HttpServer::start().unwrap();
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
+    world.until_announced("plant", &first).await;
+    world.annotate("plant", Annotation::RequestedRef, "next").await;
+    world.until_announced("plant", &other).await;
+    let stamped = eventually("the request is stamped", || async {
+        let annotations = world.get("plant").await.metadata.annotations?;
+        annotations.get(Annotation::RequestedFor.as_str()).cloned()
+    });
+    assert_eq!(stamped.await, "main");
+    world.patch("plant", json!({ "spec": { "git": { "ref": "refs/heads/main" } } })).await;
+    world.until_announced("plant", &first).await;
+    eventually("the request is cleared", || async {
+        let annotations = world.get("plant").await.metadata.annotations.unwrap_or_default();
+        let left = annotations.keys().filter(|name| name.contains("requested")).count();
+        (left == 0).then_some(())
+    })
+    .await;
+}
+
+// P21: one query serves all who share a remote.
+#[tokio::test(flavor = "multi_thread")]
+async fn gateway_syncs_that_share_a_remote_share_its_queries() {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    let world = World::start().await;
+    let names: Vec<String> = (0..10).map(|number| format!("plant-{number}")).collect();
+    for name in &names {
+        world.sync(quiet_sync(name, &url)).await;
+    }
+    for name in &names {
+        world.until_announced(name, &first).await;
+    }
+    let listings = server.requests().len();
+    assert!(listings <= 4, "{listings} requests for one listing");
+}
+
+// P23: a remote that hangs is its own problem.
+#[tokio::test(flavor = "multi_thread")]
+async fn remotes_that_hang_stall_no_others() {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let server = HttpServer::start().unwrap();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let world = World::start().await;
+    for number in 0..20 {
+        let url = format!("http://127.0.0.1:{port}/{number}.git");
+        world.sync(quiet_sync(&format!("hung-{number}"), &url)).await;
+    }
+    let started = Instant::now();
+    let url = server.url_at("localhost", "plant");
+    server.mount("plant", &repo);
+    world.sync(quiet_sync("plant", &url)).await;
+    world.until_announced("plant", &first).await;
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    let hung = world.get("hung-0").await.status.unwrap_or_default();
+    assert!(!is_true(&hung, ConditionType::RefResolved));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn file_repositories_are_refused_unless_they_are_allowed() {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &repo.url())).await;
+    let found =
+        world.until_reason("plant", ConditionType::RefResolved, "RefResolutionFailed").await;
+    assert!(found.message.contains("--allow-file-repos"), "{}", found.message);
+    assert_eq!(world.metadata("plant").await, None);
+    let allowed = World::with(&["--allow-file-repos"]).await;
+    allowed.sync(quiet_sync("plant", &repo.url())).await;
+    allowed.until_announced("plant", &first).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_remote_that_goes_and_returns_is_reported_both_times() {
+    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let server = HttpServer::start().unwrap();
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
+    world.until_announced("plant", &first).await;
+    server.unmount("plant");
+    world.recheck("plant").await;
+    let failed = world.until_reason("plant", ConditionType::RefResolved, "RemoteUnreachable").await;
+    assert_eq!(failed.status, "False");
+    server.mount("plant", &repo);
+    let sync = world.until("plant", "it is resolved again", |status| {
+        condition(status, ConditionType::RefResolved).is_some_and(|it| it.status == "True")
+    });
+    assert_eq!(sync.await.status.unwrap().resolved_commit.as_deref(), Some(first.as_str()));
+}

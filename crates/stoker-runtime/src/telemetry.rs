@@ -1,0 +1,112 @@
+//! Logs: one line per happening, as JSON or as text, on standard error.
+//!
+//! The filter is a list of targets with levels (`info`, `info,kube=debug`). Regular expressions
+//! over fields are not supported: they would cost the agent memory.
+
+use std::io;
+use std::str::FromStr;
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// How a log line is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "arguments", derive(clap::ValueEnum))]
+pub enum Format {
+    /// One JSON object per line.
+    #[default]
+    Json,
+    /// Text for people.
+    Text,
+}
+
+/// Which lines are written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter(Targets);
+
+/// Why logs could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The filter can't be read.
+    #[error(
+        "{text:?} is not a log filter: write a level, or targets with levels, for example info,kube=debug"
+    )]
+    InvalidFilter {
+        /// The filter as it was given.
+        text: String,
+    },
+    /// Another subscriber is in place.
+    #[error("logs were already set up")]
+    AlreadySet,
+}
+
+/// The arguments for logs.
+#[cfg(feature = "arguments")]
+#[derive(Debug, Clone, clap::Args)]
+#[group(id = "telemetry")]
+pub struct Arguments {
+    /// Log lines as JSON or as text
+    #[arg(long, env = "STOKER_LOG_FORMAT", value_name = "FORMAT", default_value = "json")]
+    pub log_format: Format,
+
+    /// Which lines are logged: a level, or targets with levels such as `info,kube=debug`
+    #[arg(long, env = "STOKER_LOG_LEVEL", value_name = "FILTER", default_value = "info")]
+    pub log_level: Filter,
+}
+
+#[cfg(feature = "arguments")]
+impl Arguments {
+    /// Sets logs up for the whole process.
+    pub fn init(&self) -> Result<(), Error> {
+        init(self.log_format, &self.log_level)
+    }
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self(Targets::new().with_default(LevelFilter::INFO))
+    }
+}
+
+impl FromStr for Filter {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let targets = Targets::from_str(text);
+        targets.map(Self).map_err(|_| Error::InvalidFilter { text: text.to_owned() })
+    }
+}
+
+/// Sets logs up for the whole process.
+pub fn init(format: Format, filter: &Filter) -> Result<(), Error> {
+    let registry = tracing_subscriber::registry();
+    let layer = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let result = match format {
+        Format::Json => {
+            let layer = layer.json().flatten_event(true).with_current_span(false);
+            let layer = layer.with_span_list(false).with_filter(filter.0.clone());
+            registry.with(layer).try_init()
+        }
+        Format::Text => {
+            registry.with(layer.with_ansi(false).with_filter(filter.0.clone())).try_init()
+        }
+    };
+    result.map_err(|_| Error::AlreadySet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_and_targets_are_filters_and_other_text_is_refused() {
+        for good in ["info", "debug", "warn,kube=debug", "off"] {
+            assert!(good.parse::<Filter>().is_ok(), "{good}");
+        }
+        let error = "stoker=loud".parse::<Filter>().unwrap_err();
+        assert!(error.to_string().starts_with("\"stoker=loud\" is not a log filter"), "{error}");
+    }
+}

@@ -1,0 +1,199 @@
+//! A stand-in for GitHub's App API, in front of a git server that accepts the tokens it gave.
+//!
+//! An App signs a JWT with its private key and exchanges it for an installation token; git then
+//! presents that token as a password. The stand-in checks the JWT as GitHub does: signature,
+//! issuer, times. Tokens expire, and can be revoked.
+
+mod key;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use axum::{Json, Router};
+use axum_server::tls_rustls::RustlsConfig;
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
+use serde::Deserialize;
+use serde_json::json;
+use stoker_image::sha256;
+
+use super::http::{Auth, HttpServer, Issued};
+use super::tls::Identity;
+use super::{Error, Repo};
+
+/// GitHub's tokens live for an hour.
+const LIFETIME: Duration = Duration::from_hours(1);
+/// GitHub refuses a JWT that is valid for more than ten minutes.
+const JWT_LIFETIME: u64 = 600;
+
+const APP: &str = "1234";
+const INSTALLATION: &str = "5678";
+
+/// The API, the git server behind it, and the App's key. It ends when it is dropped.
+#[derive(Debug)]
+#[must_use = "the server ends when this value is dropped"]
+pub struct GitHubApp {
+    server: HttpServer,
+    private_key: String,
+    api: Arc<Api>,
+}
+
+struct Api {
+    public_key: DecodingKey,
+    issued: Issued,
+    lifetime: Mutex<Duration>,
+    serial: AtomicU64,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    iat: u64,
+    exp: u64,
+}
+
+impl GitHubApp {
+    /// Starts over plain HTTP, which clients accept on loopback only.
+    pub fn start() -> Result<Self, Error> {
+        Self::launch(None)
+    }
+
+    /// Starts over HTTPS.
+    pub fn start_tls(identity: &Identity) -> Result<Self, Error> {
+        Self::launch(Some(RustlsConfig::from_config(identity.server_config()?)))
+    }
+
+    fn launch(tls: Option<RustlsConfig>) -> Result<Self, Error> {
+        let key = key::Pair::generate()?;
+        let api = Arc::new(Api {
+            public_key: key.verifier()?,
+            issued: Issued::default(),
+            lifetime: Mutex::new(LIFETIME),
+            serial: AtomicU64::new(0),
+        });
+        let shared = Arc::clone(&api);
+        let server = HttpServer::launch(tls, |router| router.merge(routes(shared)))?;
+        server.require(Auth::Issued(api.issued.clone()));
+        Ok(Self { server, private_key: key.private, api })
+    }
+
+    /// Serves a repository below `/{name}.git` to those who have a token, and returns its URL.
+    pub fn mount(&self, name: &str, repo: &Repo) -> String {
+        self.server.mount(name, repo)
+    }
+
+    /// Returns the git server, with its log of requests.
+    pub fn server(&self) -> &HttpServer {
+        &self.server
+    }
+
+    /// Returns the base URL of the API.
+    pub fn api_url(&self) -> String {
+        let url = self.server.url("x");
+        url.trim_end_matches("/x.git").to_owned()
+    }
+
+    /// Returns the number of the App.
+    pub fn app_id(&self) -> &'static str {
+        APP
+    }
+
+    /// Returns the number of the installation.
+    pub fn installation_id(&self) -> &'static str {
+        INSTALLATION
+    }
+
+    /// Returns the App's private key as PEM (PKCS#1), as GitHub gives it.
+    pub fn private_key(&self) -> &str {
+        &self.private_key
+    }
+
+    /// Gives tokens that expire after this time from now on; an hour when not set.
+    pub fn set_lifetime(&self, lifetime: Duration) {
+        *self.api.lifetime.lock().unwrap_or_else(PoisonError::into_inner) = lifetime;
+    }
+
+    /// Returns how many tokens were given since the last [`GitHubApp::revoke`].
+    pub fn tokens(&self) -> usize {
+        self.api.issued.count()
+    }
+
+    /// Accepts none of the tokens that were given so far.
+    pub fn revoke(&self) {
+        self.api.issued.revoke();
+    }
+}
+
+fn routes(api: Arc<Api>) -> Router {
+    let path = "/app/installations/{installation}/access_tokens";
+    // GitHub Enterprise has its API below a prefix.
+    Router::new()
+        .route(path, post(exchange))
+        .route(&format!("/api/v3{path}"), post(exchange))
+        .with_state(api)
+}
+
+async fn exchange(
+    State(api): State<Arc<Api>>,
+    Path(installation): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let refused = |status, message: &str| (status, Json(json!({"message": message})));
+    if let Err(message) = api.verify(&headers) {
+        return refused(StatusCode::UNAUTHORIZED, message).into_response();
+    }
+    if installation != INSTALLATION {
+        return refused(StatusCode::NOT_FOUND, "Not Found").into_response();
+    }
+    (StatusCode::CREATED, Json(api.issue())).into_response()
+}
+
+impl Api {
+    fn verify(&self, headers: &HeaderMap) -> Result<(), &'static str> {
+        let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let jwt = value.and_then(|value| value.strip_prefix("Bearer "));
+        let jwt = jwt.ok_or("Requires authentication")?;
+        let mut rules = Validation::new(Algorithm::RS256);
+        rules.set_issuer(&[APP]);
+        rules.leeway = 0;
+        let claims = decode::<Claims>(jwt, &self.public_key, &rules)
+            .map_err(|_| "A JSON web token could not be decoded")?
+            .claims;
+        let now = jiff::Timestamp::now().as_second();
+        if i64::try_from(claims.iat).is_ok_and(|issued| issued > now) {
+            return Err(
+                "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued",
+            );
+        }
+        if claims.exp.saturating_sub(claims.iat) > JWT_LIFETIME {
+            return Err("'Expiration time' claim ('exp') is too far in the future");
+        }
+        Ok(())
+    }
+
+    fn issue(&self) -> serde_json::Value {
+        let lifetime = *self.lifetime.lock().unwrap_or_else(PoisonError::into_inner);
+        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
+        let now = jiff::Timestamp::now();
+        let seed = format!("{} {serial} {now}", std::process::id());
+        let token = format!("ghs_{}", &sha256(&[seed.as_bytes()])[..36]);
+        self.issued.add(&token, Instant::now() + lifetime);
+        let expires = jiff::SignedDuration::try_from(lifetime).map_or(now, |life| now + life);
+        json!({
+            "token": token,
+            "expires_at": expires.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            "permissions": {"contents": "read", "metadata": "read"},
+            "repository_selection": "selected",
+        })
+    }
+}
+
+/// Not even a test prints a key.
+impl std::fmt::Debug for Api {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Api").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,53 @@
+//! After `helm uninstall` every GatewaySync and every namespace can be deleted, and a gateway runs on.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use stoker_testkit::node::{Node, succeed};
+use stoker_testkit::quickstart::{self, OPERATOR_NAMESPACE, POD, Quickstart};
+use stoker_testkit::wait::eventually;
+
+#[test]
+fn c02_after_uninstall_everything_can_be_deleted_and_the_gateway_runs_on() {
+    let Some((node, _alone)) = super::node() else { return };
+    let quickstart = Quickstart::begin(node, quickstart::sample());
+    quickstart.run(1..=4);
+    apply(node, include_str!("stranger.yaml"));
+    let finalizers = "--output=jsonpath={.metadata.finalizers}";
+    let stranger = ["get", "gatewaysync", "stranger", "--namespace=stranger", finalizers];
+    eventually("the controller holds the second GatewaySync", || {
+        kubectl(node, &stranger).contains("stoker.io/finalizer")
+    });
+
+    quickstart.helm("uninstall stoker-operator --namespace stoker-system");
+
+    let running = "--output=jsonpath={.status.containerStatuses[?(@.name=='gateway')].ready}";
+    assert_eq!(kubectl(node, &["get", "pod", POD, "--namespace=plant", running]), "true");
+    let of_operator = format!("--namespace={OPERATOR_NAMESPACE}");
+    let left =
+        ["get", "deployments,pods,jobs,leases,secrets,services", &of_operator, "--output=name"];
+    eventually("nothing of the operator is left in its namespace", || {
+        kubectl(node, &left).is_empty()
+    });
+    let webhooks =
+        ["get", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--output=name"];
+    assert!(!kubectl(node, &webhooks).contains("stoker"), "no webhook without a server behind it");
+
+    kubectl(node, &["delete", "gatewaysync", "plant", "--namespace=plant", "--timeout=30s"]);
+    kubectl(
+        node,
+        &["delete", "namespace", "plant", "stranger", OPERATOR_NAMESPACE, "--timeout=90s"],
+    );
+}
+
+fn kubectl(node: &Node, arguments: &[&str]) -> String {
+    succeed(node.cluster().kubectl().args(arguments))
+}
+
+fn apply(node: &Node, manifest: &str) {
+    let mut kubectl = node.cluster().kubectl();
+    kubectl.args(["apply", "--filename", "-"]).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = kubectl.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+}

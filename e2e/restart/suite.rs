@@ -1,0 +1,119 @@
+//! A gateway always comes up again: without git, and without the operator.
+//!
+//! The claims share one installation and one gateway, made by the first of them, and take turns.
+
+#![expect(clippy::unwrap_used, reason = "a claim that can't go on has failed")]
+
+#[path = "01-containers-restart-without-git/claim.rs"]
+mod c01;
+#[path = "02-a-pod-returns-without-git/claim.rs"]
+mod c02;
+#[path = "03-a-pod-returns-without-operator/claim.rs"]
+mod c03;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use stoker_testkit::node::{Node, succeed};
+use stoker_testkit::quickstart::{self, POD, Quickstart, SYNC};
+use stoker_testkit::wait::eventually;
+
+/// The gateway of the quickstart, but with a volume that outlives its pod.
+const GATEWAY: &str = include_str!("../../docs/quickstart/gateway.yaml");
+const VOLUME: &str = "emptyDir: {}";
+const CLAIM: &str = "persistentVolumeClaim: {claimName: data}";
+
+/// The names of the pod's init containers, sidecars among them.
+const INIT_CONTAINERS: &str = "{.spec.initContainers[*].name}";
+
+/// An operator, a git server and a gateway that is synced.
+struct World {
+    quickstart: Quickstart<'static>,
+    data: PathBuf,
+}
+
+/// The world, for one claim at a time; `None` where this machine can't have a node.
+fn world() -> Option<MutexGuard<'static, World>> {
+    static WORLD: OnceLock<Mutex<World>> = OnceLock::new();
+    let node = Node::or_skip()?;
+    let world = WORLD.get_or_init(|| Mutex::new(World::begin(node)));
+    Some(world.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl World {
+    fn begin(node: &'static Node) -> Self {
+        let quickstart = Quickstart::begin(node, quickstart::sample());
+        quickstart.run(1..=3);
+        let data = node.cluster().directory().join("plant-data");
+        fs::remove_dir_all(&data).ok(); // of an earlier run, if any
+        fs::create_dir(&data).unwrap();
+        let world = Self { quickstart, data };
+        world.kubectl(&["delete", "persistentvolume", "plant-data", "--ignore-not-found"]);
+        let directory = world.data.display().to_string();
+        world.apply(&include_str!("volume.yaml").replace("DIRECTORY", &directory));
+        assert!(GATEWAY.contains(VOLUME), "the page's gateway has the volume that we replace");
+        world.apply(&GATEWAY.replace(VOLUME, CLAIM));
+        eventually("the gateway has a pod", || !world.uid().is_empty());
+        world.wait_ready();
+        world.wait_synced();
+        world
+    }
+
+    fn node(&self) -> &'static Node {
+        self.quickstart.node()
+    }
+
+    /// A file of the gateway's data directory.
+    fn file(&self, path: &str) -> String {
+        fs::read_to_string(self.data.join(path)).unwrap_or_default()
+    }
+
+    /// Deletes the gateway's pod and waits until its successor exists.
+    fn recreate_pod(&self) {
+        let before = self.uid();
+        self.kubectl(&["delete", "pod", POD, "--timeout=60s"]);
+        eventually("the pod is created again", || {
+            let now = self.uid();
+            !now.is_empty() && now != before
+        });
+    }
+
+    fn wait_ready(&self) {
+        self.kubectl(&["wait", "pod", POD, "--for=condition=Ready", "--timeout=90s"]);
+    }
+
+    fn wait_synced(&self) {
+        self.kubectl(&["wait", "gatewaysync", SYNC, "--for=condition=Ready", "--timeout=90s"]);
+    }
+
+    /// A field of the gateway's pod, empty where there is none.
+    fn pod(&self, path: &str) -> String {
+        let output = format!("--output=jsonpath={path}");
+        self.kubectl(&["get", "pod", POD, "--ignore-not-found", &output])
+    }
+
+    fn uid(&self) -> String {
+        self.pod("{.metadata.uid}")
+    }
+
+    /// A field of what the GatewaySync's status says about the gateway.
+    fn gateway(&self, field: &str) -> String {
+        let path = format!("{{.status.discoveredGateways[?(@.podName=='{POD}')].{field}}}");
+        self.kubectl(&["get", "gatewaysync", SYNC, &format!("--output=jsonpath={path}")])
+    }
+
+    fn kubectl(&self, arguments: &[&str]) -> String {
+        succeed(self.quickstart.kubectl().args(arguments))
+    }
+
+    fn apply(&self, manifest: &str) {
+        let mut kubectl = self.quickstart.kubectl();
+        kubectl.args(["apply", "--filename", "-"]).stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut child = kubectl.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+}

@@ -1,0 +1,226 @@
+//! The page that lists what must hold under faults and attack, with the tests that prove it.
+//!
+//! `promises/list.tsv` defines the ids. A test proves a promise when a comment directly above it
+//! begins with the id: `// A1, R27: kill at every step`. A comment that cites an undefined id is an
+//! error, so that a reader can look up every id in this page.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+
+use crate::step;
+
+const LIST: &str = include_str!("promises/list.tsv");
+
+const INTRODUCTION: &str = "\
+# Promises
+
+What must hold under faults, load and hostile input. A comment above a test names the promises that the test
+proves, so this page is derived from the tests. The last section lists what no test names yet.
+";
+
+const TABLE: &str = "| id | fault or input | what holds | tests |\n|---|---|---|---|";
+
+/// How many tests a row names.
+const SHOWN: usize = 3;
+
+/// The directories whose tests count.
+const ROOTS: &[&str] = &["crates", "e2e", "bench"];
+
+struct Promise {
+    id: &'static str,
+    fault: &'static str,
+    holds: &'static str,
+}
+
+/// Which tests cite which promise.
+#[derive(Debug, Default)]
+struct Citations {
+    /// Id to tests, as `package: test`.
+    tests: BTreeMap<String, BTreeSet<String>>,
+    /// Ids without a definition, each with the file that cites it.
+    undefined: BTreeSet<String>,
+}
+
+/// Builds the page.
+pub(crate) fn page() -> anyhow::Result<String> {
+    let sections = parse(LIST);
+    let ids: BTreeSet<&str> =
+        sections.iter().flat_map(|(_, rows)| rows).map(|row| row.id).collect();
+    let mut citations = Citations::default();
+    for root in ROOTS {
+        scan_directory(&step::root().join(root), &ids, &mut citations)?;
+    }
+    if !citations.undefined.is_empty() {
+        let cited: Vec<_> = citations.undefined.into_iter().collect();
+        bail!("ids without a line in xtask/src/promises/list.tsv: {}", cited.join(", "));
+    }
+    Ok(render(&sections, &citations.tests))
+}
+
+fn render(sections: &[(&str, Vec<Promise>)], tests: &BTreeMap<String, BTreeSet<String>>) -> String {
+    let mut page = INTRODUCTION.to_owned();
+    let mut open = String::new();
+    for (title, rows) in sections {
+        let (proven, unproven): (Vec<_>, Vec<_>) =
+            rows.iter().partition(|row| tests.contains_key(row.id));
+        if !proven.is_empty() {
+            writeln!(page, "\n## {title}\n\n{TABLE}").ok();
+        }
+        for row in proven {
+            let Promise { id, fault, holds } = row;
+            writeln!(page, "| {id} | {fault} | {holds} | {} |", named(&tests[*id])).ok();
+        }
+        for row in unproven {
+            writeln!(open, "- **{}** {}: {}", row.id, row.fault, row.holds).ok();
+        }
+    }
+    page.push_str("\n## Not named by a test yet\n\n");
+    page.push_str(&open);
+    page
+}
+
+fn named(tests: &BTreeSet<String>) -> String {
+    let shown: Vec<_> = tests.iter().take(SHOWN).map(|test| format!("`{test}`")).collect();
+    let more = tests.len().saturating_sub(SHOWN);
+    let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
+    format!("{}{rest}", shown.join(", "))
+}
+
+/// Reads the list: `# title` begins a section, other lines are `id TAB fault TAB what holds`.
+fn parse(list: &'static str) -> Vec<(&'static str, Vec<Promise>)> {
+    let mut sections: Vec<(&str, Vec<Promise>)> = Vec::new();
+    for line in list.lines() {
+        if let Some(title) = line.strip_prefix("# ") {
+            sections.push((title, Vec::new()));
+            continue;
+        }
+        let mut columns = line.split('\t');
+        if let (Some(id), Some(fault), Some(holds), Some((_, rows))) =
+            (columns.next(), columns.next(), columns.next(), sections.last_mut())
+        {
+            rows.push(Promise { id, fault, holds });
+        }
+    }
+    sections
+}
+
+fn scan_directory(
+    directory: &Path,
+    ids: &BTreeSet<&str>,
+    citations: &mut Citations,
+) -> anyhow::Result<()> {
+    let entries = fs::read_dir(directory)
+        .with_context(|| format!("failed to list {}", directory.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            scan_directory(&path, ids, citations)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path)
+                .with_context(|| format!("failed to read {}", path.display()))?;
+            let shown = path.strip_prefix(step::root()).unwrap_or(&path).display().to_string();
+            scan_file(&shown, &text, ids, citations);
+        }
+    }
+    Ok(())
+}
+
+/// Collects the citations of one file. Only comments count.
+fn scan_file(path: &str, text: &str, ids: &BTreeSet<&str>, citations: &mut Citations) {
+    let mut above: Vec<String> = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(comment) = line.strip_prefix("//") {
+            let cited = words(comment).filter(|word| looks_like_id(word));
+            let undefined = cited.filter(|word| !ids.contains(word));
+            citations.undefined.extend(undefined.map(|word| format!("{word} ({path})")));
+            above.extend(leading_ids(comment, ids));
+        } else if let Some(name) = function_name(line) {
+            for id in above.drain(..) {
+                citations.tests.entry(id).or_default().insert(format!("{}: {name}", package(path)));
+            }
+        } else if !line.starts_with('#') {
+            above.clear();
+        }
+    }
+}
+
+/// The ids that a comment begins with: `A1, R27: kill at every step` has two.
+fn leading_ids(comment: &str, ids: &BTreeSet<&str>) -> Vec<String> {
+    words(comment).take_while(|word| ids.contains(word)).map(str::to_owned).collect()
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_')
+        .filter(|word| !word.is_empty())
+}
+
+/// One capital letter of the list and one or two digits.
+fn looks_like_id(word: &str) -> bool {
+    let mut letters = word.chars();
+    let is_section =
+        letters.next().is_some_and(|letter| matches!(letter, 'A'..='I' | 'K' | 'R' | 'S'));
+    let digits = letters.as_str();
+    is_section
+        && (1..=2).contains(&digits.len())
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn function_name(line: &str) -> Option<&str> {
+    let rest = line.split("fn ").nth(1)?;
+    let is_function = ["fn ", "pub", "async fn "].iter().any(|start| line.starts_with(start));
+    rest.split(['(', '<']).next().filter(|_| is_function)
+}
+
+/// `crates/stoker-sync/src/lock.rs` belongs to `stoker-sync`, `e2e/node/…` to `e2e/node`.
+fn package(path: &str) -> String {
+    let mut parts = path.split('/');
+    match (parts.next(), parts.next()) {
+        (Some("crates"), Some(name)) => name.to_owned(),
+        (Some(root), Some(name)) => format!("{root}/{name}"),
+        _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(text: &str) -> Citations {
+        let ids = BTreeSet::from(["A1", "R27"]);
+        let mut citations = Citations::default();
+        scan_file("crates/stoker-sync/src/lib.rs", text, &ids, &mut citations);
+        citations
+    }
+
+    #[test]
+    fn a_test_proves_the_promises_that_the_comment_above_it_begins_with() {
+        let found = scan("// A1, R27: kill at every step.\n#[test]\nfn survives() {\n");
+        let expected = BTreeSet::from(["stoker-sync: survives".to_owned()]);
+        assert_eq!(found.tests["A1"], expected);
+        assert_eq!(found.tests["R27"], expected);
+    }
+
+    #[test]
+    fn a_comment_inside_a_function_proves_nothing() {
+        assert!(scan("// A1\nlet a = 1;\nfn other() {\n").tests.is_empty());
+    }
+
+    #[test]
+    fn an_id_that_the_list_does_not_define_is_found() {
+        let undefined = scan("//! About Z9 and A99.\n").undefined;
+        assert_eq!(undefined, BTreeSet::from(["A99 (crates/stoker-sync/src/lib.rs)".to_owned()]));
+    }
+
+    #[test]
+    fn every_id_is_defined_once() {
+        let sections = parse(LIST);
+        let ids: Vec<_> = sections.iter().flat_map(|(_, rows)| rows).map(|row| row.id).collect();
+        let unique: BTreeSet<_> = ids.iter().collect();
+        assert_eq!(ids.len(), unique.len());
+        assert!(ids.len() > 200, "{}", ids.len());
+    }
+}
