@@ -156,3 +156,32 @@ pub(super) fn bytes(count: u64) -> String {
     let tenths = (u128::from(count) * 10) >> bits;
     format!("{}.{} {unit}", tenths / 10, tenths % 10)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(prefix: &str, count: usize) -> Vec<Name> {
+        (0..count).map(|number| Name(format!("{prefix}{number:03}").into_bytes())).collect()
+    }
+
+    #[test]
+    fn deleted_paths_come_first_and_what_is_left_out_is_counted() {
+        let outcome = Outcome {
+            files_deleted: 130,
+            deleted: names("gone", 100),
+            files_added: 12,
+            added: names("new", 12),
+            files_modified: 10,
+            modified: names("other", 10),
+            ..Outcome::default()
+        };
+        let text = paths(&outcome);
+        let lines: Vec<&str> = text.trim_start().lines().map(str::trim).collect();
+        assert_eq!(lines.len(), 101 + 11 + 10);
+        assert_eq!((lines[0], lines[99]), ("- gone000", "- gone099"));
+        assert_eq!(lines[100], "- … and 30 more; -v lists them");
+        assert_eq!((lines[101], lines[111]), ("+ new000", "+ … and 2 more; -v lists them"));
+        assert_eq!((lines[112], lines[121]), ("~ other000", "~ other009"));
+    }
+}
