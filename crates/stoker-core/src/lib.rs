@@ -8,6 +8,7 @@ pub mod applied;
 pub mod backoff;
 pub mod gateway;
 pub mod metadata;
+pub mod payload;
 pub mod profile;
 pub mod reconcile;
 pub mod refs;

@@ -172,7 +172,12 @@ impl World {
 
     /// Announces as the controller does.
     pub(crate) fn publish(&self, metadata: &Metadata) {
-        self.apply(METADATA, Some(metadata.to_data().unwrap()), None);
+        self.publish_data(metadata.to_data().unwrap());
+    }
+
+    /// Announces something that may not be an announcement.
+    pub(crate) fn publish_data(&self, data: BTreeMap<String, String>) {
+        self.apply(METADATA, Some(data), None);
     }
 
     /// Makes the status object as the controller does.
