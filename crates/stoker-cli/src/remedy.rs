@@ -77,3 +77,38 @@ pub(crate) fn hint(remedy: &Remedy) -> String {
         }
     }
 }
+
+/// One of each, for tests.
+#[cfg(test)]
+pub(crate) fn each() -> Vec<Remedy> {
+    use stoker_api::word::SafeUrl;
+    let url = || SafeUrl::redact("https://host");
+    let all = vec![
+        Remedy::step("look at it"),
+        Remedy::GiveToken,
+        Remedy::GiveSshKey,
+        Remedy::GiveCredential,
+        Remedy::GiveCa,
+        Remedy::GiveCaAsPem,
+        Remedy::UseHttps,
+        Remedy::UseHttpsForApi,
+        Remedy::CheckProxy { proxy: url(), remote: url() },
+        Remedy::CheckApp,
+        Remedy::CheckInstallation { api: url() },
+        Remedy::CheckApi { api: url() },
+        Remedy::AllowUnreachable,
+        Remedy::AllowMoreTime,
+        Remedy::RaiseStoreLimit,
+        Remedy::MakeRoomForStore,
+        Remedy::WaitForStore,
+        Remedy::UseEmptyStore,
+        Remedy::CheckStore { path: "store".to_owned() },
+        Remedy::RebuildStore,
+        Remedy::AllowGatewayMoreTime,
+        Remedy::GiveGatewayCa,
+        Remedy::WaitForScanLock,
+    ];
+    let kinds: std::collections::HashSet<_> = all.iter().map(std::mem::discriminant).collect();
+    assert_eq!(kinds.len(), all.len(), "each once");
+    all
+}

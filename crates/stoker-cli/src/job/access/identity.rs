@@ -83,19 +83,18 @@ pub(super) fn decide(facts: Facts<'_>, secrets: &mut Secrets) -> Result<Auth, Fa
     }
     if let Some(method) = &method {
         let way = Way::of(method);
-        if let Some(host) = other_host(git, access) {
-            secrets.leave_aside(format!(
-                "{} is not used: it is for {host}, and {} is on another host",
-                way.field(),
-                access.remote()
-            ));
-            return by_environment(facts, secrets);
-        }
         // A file that does not fit its own URL is wrong; another URL is the user's doing.
-        if arguments.repo.is_none() || way.fits(access.url.transport()) {
-            return of_method(method, facts, secrets);
+        let is_misfit = arguments.repo.is_some() && !way.fits(access.url.transport());
+        match other_host(git, access) {
+            _ if is_misfit => secrets.leave_aside(misfit(way.field(), &access.remote())),
+            Some(host) => {
+                let (field, remote) = (way.field(), access.remote());
+                secrets.leave_aside(format!(
+                    "{field} is not used: it is for {host}, and {remote} is on another host"
+                ));
+            }
+            None => return of_method(method, facts, secrets),
         }
-        secrets.leave_aside(misfit(way.field(), &access.remote()));
     }
     by_environment(facts, secrets)
 }
