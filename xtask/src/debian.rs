@@ -68,7 +68,7 @@ fn present(file: &str) -> bool {
 }
 
 /// Root owns /proc/self exactly when we are root: no library is needed for one number.
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt as _;
     fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }

@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// Rewrite each `resource.json` whose signature does not fit
     #[arg(long)]
     pub(crate) rewrite_resources: bool,
+    /// Print a line for each scan
+    #[arg(long, conflicts_with = "end_with_stdin")]
+    pub(crate) print_scans: bool,
     /// End when standard input does, so that a killed parent leaves nothing behind
     #[arg(long)]
     pub(crate) end_with_stdin: bool,

@@ -86,6 +86,7 @@ pub(crate) fn build(remote: &Remote, environment: &Environment) -> Result<Route,
         plain_http,
         helper,
         limits: Limits::within(remote.timeout.as_duration()),
+        addresses: Vec::new(),
     };
     Ok(Route { access, _known_hosts: known_hosts })
 }

@@ -21,7 +21,7 @@ use stoker_api::chain::Chain;
 use stoker_api::contract::metadata::Metadata;
 use stoker_api::names::{self, Annotation};
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::args::Environment;
 
@@ -33,8 +33,13 @@ const SPREAD: u32 = 5 * 60;
 /// Pauses after failures, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+/// A watch that lasted less was not served.
+const SHORT: Duration = Duration::from_secs(5);
 /// How often the object is read where it can't be watched.
 const POLL: Duration = Duration::from_secs(30);
+
+/// The one key that counts even where the others can't be used: a report must find its place.
+const STATUS_SHARDS: &str = "statusShards";
 
 /// What is known of the announcement.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,8 +48,8 @@ pub(crate) enum Announcement {
     Unknown { message: String },
     /// The object does not exist, or we may not read it.
     Absent { message: String },
-    /// The object can't be read; what is wrong with it.
-    Invalid { message: String },
+    /// The object can't be used; what is wrong with it.
+    Invalid { message: String, place: Place },
     /// The controller's word.
     Published(Arc<Published>),
 }
@@ -55,6 +60,15 @@ pub(crate) struct Published {
     pub(crate) metadata: Metadata,
     /// Changes when the controller has made status objects again: then every report is written
     /// again.
+    pub(crate) reports_wanted: Option<String>,
+}
+
+/// Where reports go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// How many status ConfigMaps there are.
+    pub(crate) shards: u8,
+    /// Changes when every report is to be written again.
     pub(crate) reports_wanted: Option<String>,
 }
 
@@ -79,22 +93,33 @@ impl Announcement {
         }
     }
 
+    /// Returns where reports go, as far as that is known.
+    pub(crate) fn place(&self) -> Option<Place> {
+        match self {
+            Self::Published(published) => Some(Place {
+                shards: published.metadata.status_shards,
+                reports_wanted: published.reports_wanted.clone(),
+            }),
+            Self::Invalid { place, .. } => Some(place.clone()),
+            Self::Unknown { .. } | Self::Absent { .. } => None,
+        }
+    }
+
     fn of(object: Option<&ConfigMap>, name: &str) -> Self {
         let Some(object) = object else {
             return Self::Absent { message: format!("the ConfigMap {name:?} does not exist") };
         };
         let data = object.data.clone().unwrap_or_default();
+        let annotations = object.metadata.annotations.as_ref();
+        let reports_wanted =
+            annotations.and_then(|all| all.get(Annotation::ReportsWanted.as_str())).cloned();
         match Metadata::from_data(&data) {
-            Ok(metadata) => {
-                let annotations = object.metadata.annotations.as_ref();
-                let wanted = annotations
-                    .and_then(|all| all.get(Annotation::ReportsWanted.as_str()))
-                    .cloned();
-                Self::Published(Arc::new(Published { metadata, reports_wanted: wanted }))
-            }
+            Ok(metadata) => Self::Published(Arc::new(Published { metadata, reports_wanted })),
             Err(error) => {
                 let message = format!("the ConfigMap {name:?} can't be used: {}", Chain(&error));
-                Self::Invalid { message }
+                let shards = data.get(STATUS_SHARDS).and_then(|shards| shards.parse().ok());
+                let place = Place { shards: shards.unwrap_or(1), reports_wanted };
+                Self::Invalid { message, place }
             }
         }
     }
@@ -127,8 +152,11 @@ impl Watcher {
         let Some(mut version) = self.read().await else { return self.rest().await };
         self.pause = FIRST_PAUSE;
         loop {
+            let started = Instant::now();
             match self.watch(&mut version).await {
-                End::Expired => {}
+                // A server that ends every watch at once is not asked again at once.
+                End::Expired if started.elapsed() < SHORT => self.rest().await,
+                End::Expired => self.pause = FIRST_PAUSE,
                 End::Stale => return,
                 End::Forbidden => return sleep(POLL).await,
                 End::Broken(message) => {

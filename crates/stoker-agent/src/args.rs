@@ -152,15 +152,15 @@ pub(crate) fn refuse(error: &dyn std::error::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Returns the port of the probes.
-pub(crate) fn health_port(read: &dyn Fn(Env) -> Option<String>) -> Result<u16, EnvironmentError> {
-    port(read, Env::HealthPort, Port::AgentHealth)
+/// Returns the port of the probes. One that can't be read is the usual one: without probes the
+/// gateway would never start.
+pub(crate) fn health_port(read: &dyn Fn(Env) -> Option<String>) -> u16 {
+    let port = port(read, Env::HealthPort, Port::AgentHealth);
+    port.unwrap_or(Port::AgentHealth.number())
 }
 
 /// Returns how long a gateway with an empty volume waits for git.
-pub(crate) fn startup_deadline(
-    read: &dyn Fn(Env) -> Option<String>,
-) -> Result<Duration, EnvironmentError> {
+fn startup_deadline(read: &dyn Fn(Env) -> Option<String>) -> Result<Duration, EnvironmentError> {
     let name = Env::StartupDeadline;
     let Some(value) = given(read, name) else { return Ok(STARTUP_DEADLINE) };
     if value == "0" {

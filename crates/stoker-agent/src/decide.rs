@@ -68,7 +68,7 @@ pub(crate) fn decide(facts: &Facts<'_>) -> Step {
         return at(failure.at + pause(failure, period), failure.kind, now);
     }
     if history.applied.as_ref() != Some(goal) {
-        return Step::Run(if history.checked.is_none() { Kind::Check } else { Kind::Sync });
+        return Step::Run(kind_for(goal, history));
     }
     if history.is_check_owed {
         return Step::Run(Kind::Check);
@@ -79,6 +79,14 @@ pub(crate) fn decide(facts: &Facts<'_>) -> Step {
         Some(scan) if scan <= check => at(scan, Kind::Scan, now),
         _ => at(check, Kind::Check, now),
     }
+}
+
+/// A first run and one that a person asked for check all files.
+fn kind_for(goal: &Goal, history: &History) -> Kind {
+    let is_asked = history.applied.as_ref().is_none_or(|applied| {
+        applied.requested_at != goal.requested_at && applied.commit == goal.commit
+    });
+    if is_asked || history.checked.is_none() { Kind::Check } else { Kind::Sync }
 }
 
 fn at(due: Instant, kind: Kind, now: Instant) -> Step {

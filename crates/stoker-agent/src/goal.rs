@@ -63,6 +63,8 @@ pub(crate) enum Hold {
     Paused { message: String },
     /// The pod asks for a profile that was not published.
     NoProfile { message: String },
+    /// The announcement can't be read.
+    MetadataInvalid { message: String },
     /// The ref was not resolved yet.
     NoCommit,
     /// The pod has a ref of its own, which was not published yet.
@@ -252,6 +254,9 @@ impl Hold {
             Self::NoProfile { message } => {
                 (SyncStatus::Error, Reason::ProfileNotFound, message.clone())
             }
+            Self::MetadataInvalid { message } => {
+                (SyncStatus::Error, Reason::MetadataInvalid, message.clone())
+            }
             Self::NoCommit => {
                 let message = "the controller has not resolved the ref yet".to_owned();
                 (SyncStatus::Pending, Reason::RefResolutionFailed, message)
@@ -269,7 +274,7 @@ impl Hold {
             | Self::PodMismatch { .. }
             | Self::Paused { .. }
             | Self::NoProfile { .. } => true,
-            Self::NoCommit | Self::RefNotPublished { .. } => false,
+            Self::MetadataInvalid { .. } | Self::NoCommit | Self::RefNotPublished { .. } => false,
         }
     }
 }

@@ -2,11 +2,14 @@
 
 use std::time::Instant;
 
+use stoker_api::chain::Chain;
 use stoker_api::condition::Reason;
-use stoker_run::Retry;
+use stoker_ignition::Error as GatewayError;
+use stoker_run::{Retry, RunReport};
 
 use crate::decide::Kind;
 use crate::goal::Goal;
+use crate::run::{Ended, Fault, Files, Job};
 
 /// What the worker remembers of its runs.
 #[derive(Debug, Default)]
@@ -51,4 +54,247 @@ pub(crate) struct OwedScan {
     pub(crate) count: usize,
     pub(crate) reason: Reason,
     pub(crate) message: String,
+}
+
+impl History {
+    /// Takes what came of a run.
+    pub(crate) fn take(&mut self, job: &Job, ended: &Ended, now: Instant) {
+        match &ended.fault {
+            None => self.note_success(job, &ended.report, now),
+            Some(fault) if fault.files == Files::InPlace => self.note_owed(job, fault, now),
+            // It was undone before it changed anything.
+            Some(fault) if fault.is_cancelled => {}
+            Some(fault) => self.note_failure(job, fault, now),
+        }
+    }
+
+    fn note_success(&mut self, job: &Job, report: &RunReport, now: Instant) {
+        self.applied = Some(job.goal.clone());
+        self.failure = None;
+        if job.kind == Kind::Check {
+            // A run that brings another commit looks only at what it touches.
+            let is_whole =
+                report.previous_commit.is_none() || report.previous_commit == report.commit;
+            self.is_check_owed = !is_whole;
+            self.checked = Some(now);
+        }
+        if !report.owes_scan() {
+            // The gateway was commissioned meanwhile, and may have replaced files.
+            self.is_check_owed |= self.scan.take().is_some();
+            return;
+        }
+        let (reason, message) = match &report.gateway_absent {
+            Some(error) => (reason_of(error), Chain(error).to_string()),
+            None => (Reason::ScanFailed, "the sync ended before the scan".to_owned()),
+        };
+        let count = self.tried();
+        self.owe(OwedScan { since: now, at: now, count, reason, message });
+    }
+
+    /// The files are in place, and the gateway did not scan them.
+    fn note_owed(&mut self, job: &Job, fault: &Fault, now: Instant) {
+        self.applied = Some(job.goal.clone());
+        self.failure = None;
+        self.checked.get_or_insert(now);
+        // What only a person can fix is tried once a period.
+        let count = if fault.retry == Retry::Backoff { self.tried() } else { usize::MAX };
+        let (reason, message) = if fault.is_cancelled {
+            (Reason::ScanFailed, "the sync ended before the scan".to_owned())
+        } else {
+            (fault.reason, fault.message.clone())
+        };
+        self.owe(OwedScan { since: now, at: now, count, reason, message });
+    }
+
+    /// Takes note of a run that panicked: it is retried like one that failed.
+    pub(crate) fn note_broken(&mut self, job: &Job, now: Instant) {
+        let fault = Fault {
+            reason: Reason::ApplyFailed,
+            message: "the sync ended unexpectedly; the agent's log says where".to_owned(),
+            retry: Retry::Backoff,
+            is_source: false,
+            is_cancelled: false,
+            files: Files::Mixed,
+        };
+        self.note_failure(job, &fault, now);
+    }
+
+    fn note_failure(&mut self, job: &Job, fault: &Fault, now: Instant) {
+        if fault.files == Files::Mixed {
+            // What was applied before is not what is live: going back to it takes a run.
+            self.applied = None;
+        }
+        let before = self.failure.take().filter(|before| before.goal == job.goal);
+        self.failure = Some(Failure {
+            goal: job.goal.clone(),
+            kind: job.kind,
+            at: now,
+            count: before.map_or(1, |before| before.count.saturating_add(1)),
+            retry: fault.retry,
+            reason: fault.reason,
+            message: fault.message.clone(),
+            is_source: fault.is_source,
+        });
+    }
+
+    /// Returns how often the owed scan was tried again.
+    fn tried(&self) -> usize {
+        self.scan.as_ref().map_or(0, |scan| scan.count.saturating_add(1))
+    }
+
+    /// Takes note of a scan that is owed, or still owed.
+    fn owe(&mut self, mut owed: OwedScan) {
+        if let Some(before) = self.scan.take() {
+            owed.since = before.since;
+            if before.reason == owed.reason {
+                // The same reason in other words is not news.
+                owed.message = before.message;
+            }
+        }
+        self.scan = Some(owed);
+    }
+}
+
+/// A gateway that answers is starting or not commissioned; the others can't be reached.
+fn reason_of(error: &GatewayError) -> Reason {
+    match error {
+        GatewayError::Starting { .. }
+        | GatewayError::NotReady { .. }
+        | GatewayError::NeedsCommissioning { .. }
+        | GatewayError::NotCommissioned { .. } => Reason::GatewayNotReady,
+        _ => Reason::GatewayUnreachable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use stoker_api::condition::Trigger;
+    use stoker_run::{Scan, Scans};
+
+    use super::*;
+    use crate::decide::{Facts, Step, decide};
+    use crate::testing::{COMMIT, OTHER, environment, plain_goal};
+
+    fn job(kind: Kind) -> Job {
+        let environment = environment(Path::new("/")).into();
+        Job { goal: plain_goal(), kind, trigger: Trigger::Polling, environment, store_limit: 1 }
+    }
+
+    fn ran(previous: &str, projects: Scan) -> Ended {
+        let report = RunReport {
+            commit: Some(COMMIT.to_owned()),
+            previous_commit: Some(previous.to_owned()),
+            scans: Scans { projects, config: Scan::Skipped },
+            ..RunReport::default()
+        };
+        Ended { report, fault: None }
+    }
+
+    fn fault(files: Files) -> Fault {
+        Fault {
+            reason: Reason::GatewayAuthenticationFailed,
+            message: "401".to_owned(),
+            retry: Retry::NextPeriod,
+            is_source: false,
+            is_cancelled: false,
+            files,
+        }
+    }
+
+    #[test]
+    fn a_check_that_brought_another_commit_is_still_owed() {
+        let (mut history, now) = (History::default(), Instant::now());
+        history.take(&job(Kind::Check), &ran(OTHER, Scan::Done), now);
+        assert!(history.is_check_owed);
+        history.take(&job(Kind::Check), &ran(COMMIT, Scan::Done), now);
+        assert!(!history.is_check_owed);
+        assert_eq!((history.checked, history.applied), (Some(now), Some(plain_goal())));
+    }
+
+    // S6: after commissioning the files are checked, once.
+    #[test]
+    fn a_scan_that_was_owed_and_is_done_makes_a_check_due() {
+        let (mut history, now) = (History::default(), Instant::now());
+        history.take(&job(Kind::Check), &ran(COMMIT, Scan::Owed), now);
+        history.take(&job(Kind::Scan), &ran(COMMIT, Scan::Owed), now);
+        let scan = history.scan.as_ref().unwrap();
+        assert_eq!((scan.count, history.is_check_owed), (1, false));
+        history.take(&job(Kind::Scan), &ran(COMMIT, Scan::Done), now);
+        assert!(history.is_check_owed && history.scan.is_none());
+    }
+
+    // R43: a refused key is not tried again and again.
+    #[test]
+    fn a_scan_that_only_a_person_can_fix_is_tried_once_a_period() {
+        let (mut history, now) = (History::default(), Instant::now());
+        let refused = Ended { fault: Some(fault(Files::InPlace)), ..ran(OTHER, Scan::Failed) };
+        history.take(&job(Kind::Sync), &refused, now);
+        assert_eq!(history.scan.as_ref().unwrap().count, usize::MAX);
+        assert_eq!(history.applied, Some(plain_goal()), "the files are in place");
+        assert!(history.failure.is_none());
+    }
+
+    #[test]
+    fn failures_are_counted_per_goal_and_leave_what_is_applied() {
+        let (mut history, now) = (History::default(), Instant::now());
+        let failed = || Ended { fault: Some(fault(Files::Untouched)), ..ran(OTHER, Scan::Skipped) };
+        history.take(&job(Kind::Sync), &failed(), now);
+        history.take(&job(Kind::Sync), &failed(), now);
+        assert_eq!(history.failure.as_ref().unwrap().count, 2);
+        let mut other = job(Kind::Sync);
+        other.goal.port = Some(1);
+        history.take(&other, &failed(), now);
+        assert_eq!(history.failure.as_ref().unwrap().count, 1);
+        assert_eq!(history.applied, None);
+        history.note_broken(&other, now);
+        assert_eq!(history.failure.as_ref().unwrap().count, 2);
+    }
+
+    fn later() -> Job {
+        let goal = Goal { port: Some(1), ..plain_goal() };
+        Job { goal, ..job(Kind::Sync) }
+    }
+
+    fn step_to(goal: &Goal, history: &History, now: Instant) -> Step {
+        let (running, period) = (None, std::time::Duration::from_secs(30));
+        decide(&Facts { goal: Some(goal), history, running, period, now })
+    }
+
+    #[test]
+    fn going_back_after_a_run_that_failed_half_way_takes_a_run() {
+        let (mut history, now) = (History::default(), Instant::now());
+        history.take(&job(Kind::Check), &ran(COMMIT, Scan::Done), now);
+        let half = fault(Files::Mixed);
+        let half = Ended { fault: Some(half), ..ran(COMMIT, Scan::Skipped) };
+        history.take(&later(), &half, now);
+        assert_eq!(step_to(&plain_goal(), &history, now), Step::Run(Kind::Check));
+        // One that failed before it changed anything leaves what is applied.
+        history.take(&job(Kind::Check), &ran(COMMIT, Scan::Done), now);
+        history.take(
+            &later(),
+            &Ended { fault: Some(fault(Files::Untouched)), ..ran(COMMIT, Scan::Skipped) },
+            now,
+        );
+        assert_eq!(history.applied, Some(plain_goal()));
+    }
+
+    #[test]
+    fn going_back_after_a_run_that_was_cancelled_in_its_scan_takes_a_run() {
+        let (mut history, now) = (History::default(), Instant::now());
+        history.take(&job(Kind::Check), &ran(COMMIT, Scan::Done), now);
+        let cut = Fault { is_cancelled: true, ..fault(Files::InPlace) };
+        history.take(&later(), &Ended { fault: Some(cut), ..ran(COMMIT, Scan::Owed) }, now);
+        assert_eq!(history.applied, Some(later().goal));
+        assert_eq!(step_to(&plain_goal(), &history, now), Step::Run(Kind::Sync));
+        let undone = Fault { is_cancelled: true, ..fault(Files::Untouched) };
+        history.take(
+            &job(Kind::Sync),
+            &Ended { fault: Some(undone), ..ran(COMMIT, Scan::Owed) },
+            now,
+        );
+        assert_eq!(history.applied, Some(later().goal));
+        assert!(history.failure.is_none());
+    }
 }

@@ -52,8 +52,18 @@ pub(crate) struct Fault {
     /// Whether the way to the commit failed, not what was done with it.
     pub(crate) is_source: bool,
     pub(crate) is_cancelled: bool,
-    /// Whether all files are in place: only the gateway's scan failed.
-    pub(crate) has_landed: bool,
+    pub(crate) files: Files,
+}
+
+/// What a run that failed did to the live files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// Nothing.
+    Untouched,
+    /// Some of them may be new and others not.
+    Mixed,
+    /// All of them are new: only the gateway's scan failed or was cut short.
+    InPlace,
 }
 
 /// Says whether a run has all that it needs and writes files. Clones share it.
@@ -135,7 +145,7 @@ pub(crate) fn execute(job: &Job, cancel: &Cancel, writing: &Writing) -> Ended {
                 retry: Retry::NextPeriod,
                 is_source: true,
                 is_cancelled: false,
-                has_landed: false,
+                files: Files::Untouched,
             };
             return Ended { report: recovered.into_report(&target), fault: Some(fault) };
         }
@@ -188,6 +198,19 @@ fn ordinal(pod_name: &str) -> Option<i64> {
     digits.parse().ok().filter(|_| is_number)
 }
 
+impl Files {
+    fn after(error: &stoker_run::Error) -> Self {
+        use stoker_run::Error;
+        match error {
+            Error::Scan(_) | Error::ProjectsNotLoaded { .. } | Error::RecordScan(_) => {
+                Self::InPlace
+            }
+            Error::Apply(_) | Error::Open(_) => Self::Mixed,
+            _ => Self::Untouched,
+        }
+    }
+}
+
 impl Ended {
     fn of(ended: Result<RunReport, Failed>) -> Self {
         let Failed { report, error } = match ended {
@@ -200,12 +223,7 @@ impl Ended {
             retry: error.retry(),
             is_source: matches!(*error, stoker_run::Error::Fetch(_)),
             is_cancelled: error.is_cancelled(),
-            has_landed: matches!(
-                *error,
-                stoker_run::Error::Scan(_)
-                    | stoker_run::Error::ProjectsNotLoaded { .. }
-                    | stoker_run::Error::RecordScan(_)
-            ),
+            files: Files::after(&error),
         };
         Self { report: *report, fault: Some(fault) }
     }

@@ -11,7 +11,6 @@ mod probe;
 mod worker;
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -30,21 +29,13 @@ use worker::Worker;
 /// The longest that the loop sleeps.
 const IDLE: Duration = Duration::from_mins(1);
 
+/// A gateway does not wait for workers that die before they have said anything, whatever the
+/// deadline is: a worker that lives says something every 15 s.
+const SPEECHLESS: Duration = Duration::from_mins(1);
+
 /// Supervises until SIGTERM.
 pub(crate) fn run(options: &Options) -> ExitCode {
-    let prepared = args::health_port(&args::variable).map_err(|error| error.to_string());
-    let prepared = prepared.and_then(|port| {
-        let listener = probe::listen(port);
-        listener.map_err(|error| format!("failed to listen on port {port}: {error}"))
-    });
-    let listener = match prepared {
-        Ok(listener) => listener,
-        Err(error) => return args::refuse(&std::io::Error::other(error)),
-    };
-    if let Ok(address) = listener.local_addr() {
-        log("INFO", "serving probes", Some(address.port()));
-    }
-    match Supervisor::new(options.clone(), listener) {
+    match Supervisor::new(options.clone(), args::health_port(&args::variable)) {
         Ok(mut supervisor) => supervisor.attend(),
         Err(error) => args::refuse(&error),
     }
@@ -70,12 +61,12 @@ struct Supervisor {
     probe: Probe,
     worker: Worker,
     started: Instant,
-    /// When startup passes though no worker lived long enough to say so; never, if none is set.
-    deadline: Option<Instant>,
+    /// When a worker last said something.
+    heard: Instant,
 }
 
 impl Supervisor {
-    fn new(options: Options, listener: TcpListener) -> std::io::Result<Self> {
+    fn new(options: Options, port: u16) -> std::io::Result<Self> {
         let (signals, sender) = UnixStream::pair()?;
         signals.set_nonblocking(true)?;
         let is_ending = Arc::new(AtomicBool::new(false));
@@ -88,10 +79,8 @@ impl Supervisor {
         // With a shared pid namespace another process is pid 1, and would get git's orphans.
         set_child_subreaper(Some(getpid()))?;
         let started = Instant::now();
-        let deadline = args::startup_deadline(&args::variable).unwrap_or_default();
-        let deadline = (!deadline.is_zero()).then(|| started + deadline);
-        let (probe, worker) = (Probe::new(listener), Worker::new(options));
-        Ok(Self { signals, is_ending, probe, worker, started, deadline })
+        let (probe, worker) = (Probe::new(port), Worker::new(options));
+        Ok(Self { signals, is_ending, probe, worker, started, heard: started })
     }
 
     fn attend(&mut self) -> ExitCode {
@@ -106,24 +95,26 @@ impl Supervisor {
             } else {
                 self.worker.tend(now, now - self.started);
             }
-            if self.deadline.is_some_and(|deadline| now >= deadline) {
+            if now >= self.heard + SPEECHLESS && self.probe.startup != Startup::Passed {
+                warn("no worker lived long enough to say anything: the gateway may start");
                 self.probe.startup = Startup::Passed;
             }
             self.sleep(now);
-            for message in self.worker.messages() {
-                self.hear(message);
-            }
+            self.listen();
             self.probe.serve(Instant::now());
         }
     }
 
-    fn hear(&mut self, message: Message) {
-        match message {
-            Message::Beat => {}
-            Message::Started => self.probe.startup = Startup::Passed,
-            Message::Waiting(reason) => {
-                if let Startup::Waiting(shown) = &mut self.probe.startup {
-                    *shown = reason;
+    fn listen(&mut self) {
+        for message in self.worker.messages() {
+            self.heard = Instant::now();
+            match message {
+                Message::Beat => {}
+                Message::Started => self.probe.startup = Startup::Passed,
+                Message::Waiting(reason) => {
+                    if let Startup::Waiting(shown) = &mut self.probe.startup {
+                        *shown = reason;
+                    }
                 }
             }
         }
@@ -140,16 +131,14 @@ impl Supervisor {
 
     fn note_end(&mut self, pid: Pid, status: i32, now: Instant) {
         // What it said before it died still counts.
-        for message in self.worker.messages() {
-            self.hear(message);
-        }
+        self.listen();
         self.worker.note_end(pid, status, now);
     }
 
     /// Sleeps until something happens or is due.
     fn sleep(&self, now: Instant) {
-        let due = [self.worker.due(), self.probe.due(), self.deadline];
-        // A deadline that has passed is dealt with already.
+        let due = [self.worker.due(), self.probe.due(now), Some(self.heard + SPEECHLESS)];
+        // What has passed is dealt with already.
         let due = due.into_iter().flatten().filter(|due| *due > now).min();
         let pause = due.map_or(IDLE, |due| (due - now).min(IDLE)) + Duration::from_millis(1);
         let timeout = Timespec::try_from(pause).ok();

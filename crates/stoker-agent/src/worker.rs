@@ -73,7 +73,8 @@ async fn work(environment: Arc<Environment>, options: &Options) -> ExitCode {
     let (delivering, delivered) = watch::channel(None);
     let line = Line { announcing, posted, delivering };
     tokio::spawn(connect(Arc::clone(&environment), line));
-    let mut worker = Worker::new(environment, metrics, options).await;
+    finish(&environment, &shutdown).await;
+    let mut worker = Worker::new(environment, metrics, options);
     worker.attend(announced, &posting, &shutdown).await;
     let sent = posting.borrow().clone();
     farewell(sent, delivered).await;
@@ -140,11 +141,10 @@ enum Woken {
 }
 
 impl Worker {
-    async fn new(environment: Arc<Environment>, metrics: Metrics, options: &Options) -> Self {
+    fn new(environment: Arc<Environment>, metrics: Metrics, options: &Options) -> Self {
         let at = Instant::now().checked_sub(options.age).unwrap_or_else(Instant::now);
         let mut pods = PodReader::new(&options.pod_info);
         let pod = pods.read(&environment);
-        finish(&environment).await;
         let found = run::inspect(&environment);
         let store_limit = options.store_limit;
         let state = State::new(Start { environment, metrics, pod, found, store_limit, at });
@@ -221,7 +221,10 @@ impl Worker {
         let Some(running) = self.state.running.take() else { return };
         match ended {
             Ok(ended) => self.state.take(&running.job, &ended, Instant::now()),
-            Err(error) => tracing::error!(error = %Chain(&error), "a run broke"),
+            Err(error) => {
+                tracing::error!(error = %Chain(&error), "a run broke");
+                self.state.take_broken(&running.job, Instant::now());
+            }
         }
     }
 
@@ -266,14 +269,22 @@ impl Worker {
     }
 }
 
-/// Finishes a run that was killed, before anything else.
-async fn finish(environment: &Arc<Environment>) {
+/// Finishes a run that was killed, before anything else. The supervisor hears of us meanwhile.
+async fn finish(environment: &Arc<Environment>, shutdown: &Shutdown) {
     if !run::inspect(environment).is_unfinished {
         return;
     }
-    let own = Arc::clone(environment);
-    let cancel = stoker_run::Cancel::default();
-    let finished = tokio::task::spawn_blocking(move || run::finish(&own, &cancel)).await;
+    let (own, cancel) = (Arc::clone(environment), stoker_run::Cancel::default());
+    let flag = cancel.clone();
+    let mut finishing = tokio::task::spawn_blocking(move || run::finish(&own, &flag));
+    let mut beat = tokio::time::interval(BEAT);
+    let finished = loop {
+        tokio::select! {
+            finished = &mut finishing => break finished,
+            _ = beat.tick() => Message::Beat.send(),
+            () = shutdown.requested(), if !cancel.is_cancelled() => cancel.cancel(),
+        }
+    };
     match finished {
         Ok(Ok(())) => tracing::info!("finished a run that was killed"),
         Ok(Err(error)) => tracing::warn!(error, "a run that was killed can't be finished yet"),

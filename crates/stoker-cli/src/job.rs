@@ -27,7 +27,7 @@ use crate::failure::Failure;
 use document::Documents;
 use secret::Secrets;
 pub(crate) use store::real;
-pub(crate) use target::{MEND_THE_PROFILE, Target};
+pub(crate) use target::{FIX_THE_PROFILE, Target};
 
 /// What people should know although the run goes on.
 pub(crate) type Warning = (WarningCode, String);
@@ -45,7 +45,7 @@ pub(crate) struct Job {
     /// What people should know of flags and file.
     pub(crate) warnings: Vec<Warning>,
     /// Credentials that the file brought along; they are in memory as long as this value.
-    pub(crate) secrets: Secrets,
+    _secrets: Secrets,
 }
 
 /// A ref of a repository.
@@ -113,13 +113,14 @@ impl Job {
         target.run.confirmed = documents.confirmed();
         target.run.gateway = target::gateway_options(gateway, api_key)?;
         target.check(flags)?;
+        target.titles = secrets.titles();
         let polling = documents.gateway_sync().and_then(|sync| sync.spec.polling.clone());
         Ok(Self {
             origin,
             target,
             polling: polling.unwrap_or_default(),
             warnings: warnings(documents, &secrets),
-            secrets,
+            _secrets: secrets,
         })
     }
 }

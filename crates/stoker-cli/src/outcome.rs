@@ -164,20 +164,6 @@ impl Outcome {
     pub(crate) fn list_all(&mut self, report: &RunReport) {
         self.all = report.changes.iter().map(Planned::from).collect();
     }
-
-    /// Names the source for what it is, where files come from a working directory: the engine knows
-    /// any source as a commit.
-    pub(crate) fn speak_of_a_directory(&mut self) {
-        let mend = |text: &mut String| {
-            let words = [("the commit", "the working directory"), ("the repository", "it")];
-            *text = words.iter().fold(std::mem::take(text), |text, (of, to)| text.replace(of, to));
-        };
-        self.warnings.iter_mut().for_each(|warned| mend(&mut warned.message));
-        if let Some(Failure { message, hint, .. }) = &mut self.error {
-            mend(message);
-            hint.iter_mut().for_each(mend);
-        }
-    }
 }
 
 /// What a run warned of, and the drift that it found.

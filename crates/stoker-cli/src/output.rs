@@ -84,19 +84,18 @@ impl Console {
         }
         match self.format {
             Format::Json | Format::Yaml => self.value(outcome),
-            Format::Table => {
-                if self.volume > Volume::Quiet {
-                    let text = match (&outcome.changes, self.has_paths()) {
-                        (Some(changes), true) => tree::draw(outcome, changes, usize::MAX),
-                        (Some(changes), false) => tree::draw(outcome, changes, tree::SCREEN),
-                        (None, _) => summary::draw(outcome),
-                    };
-                    self.stdout.text(&self.timed(&text));
-                }
-                if let Some(failure) = &outcome.error {
-                    self.failure(failure);
-                }
+            Format::Table if self.volume > Volume::Quiet => {
+                let text = match (&outcome.changes, self.has_paths()) {
+                    (Some(changes), true) => tree::draw(outcome, changes, usize::MAX),
+                    (Some(changes), false) => tree::draw(outcome, changes, tree::SCREEN),
+                    (None, _) => summary::draw(outcome),
+                };
+                self.stdout.text(&self.timed(&text));
             }
+            Format::Table => {}
+        }
+        if let Some(failure) = &outcome.error {
+            self.lines_of(failure);
         }
     }
 
@@ -115,6 +114,14 @@ impl Console {
         for (code, count) in counts.into_iter().filter(|(_, count)| *count > most) {
             let more = count - most;
             self.tell(&format!("warning: … and {more} more of {code}; -v shows all"));
+        }
+    }
+
+    /// Prints a failure on standard error, for every format: a log has both streams.
+    fn lines_of(&self, failure: &Failure) {
+        self.tell(&format!("error: {}", failure.message));
+        if let Some(hint) = &failure.hint {
+            self.tell(&format!("hint: {hint}"));
         }
     }
 
@@ -139,11 +146,8 @@ impl Console {
         if failure.blame == Blame::Usage {
             failure.hint.get_or_insert_with(|| self.help());
         }
+        self.lines_of(&failure);
         if self.format == Format::Table {
-            self.tell(&format!("error: {}", failure.message));
-            if let Some(hint) = &failure.hint {
-                self.tell(&format!("hint: {hint}"));
-            }
             return;
         }
         let mut outcome = Outcome::failed(failure.git_ref.clone().as_deref(), failure);

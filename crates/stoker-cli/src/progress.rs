@@ -11,7 +11,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use stoker_api::word::SafeUrl;
 use stoker_run::Phase;
 
-use crate::explain;
 use crate::output::Console;
 
 /// Shows the phases of a run.
@@ -48,10 +47,9 @@ impl Progress {
 
     /// Says for whom the run waits: on every display, because nothing else happens meanwhile.
     fn wait(&self, words: &str) {
-        let words = explain::with_readable_time(words);
         match &self.display {
-            Display::Spinner(bar) => bar.set_message(words),
-            Display::Lines { .. } | Display::Silent => self.console.note(&words),
+            Display::Spinner(bar) => bar.set_message(words.to_owned()),
+            Display::Lines { .. } | Display::Silent => self.console.note(words),
         }
     }
 

@@ -8,9 +8,11 @@ pub mod applied;
 pub mod backoff;
 pub mod gateway;
 pub mod metadata;
+pub mod payload;
 pub mod profile;
 pub mod reconcile;
 pub mod refs;
+pub mod remedy;
 pub mod request;
 pub mod status;
 #[cfg(test)]

@@ -77,12 +77,16 @@ fn whole(
     previous: Option<&Metadata>,
 ) -> Option<Metadata> {
     let announced = announce(sources, previous)?;
+    // Refs of single pods were resolved in the repository of the spec, and belong to no other.
+    let is_of_spec = Some(&announced.git_url) == sources.url;
+    let kept = previous.map(|previous| previous.overrides.clone()).unwrap_or_default();
+    let overrides = if is_of_spec { sources.overrides.clone() } else { kept };
     let next = Metadata {
         gateway_port: gateway_port(sources.sync),
         gateway_tls: sources.sync.spec.gateway.as_ref().and_then(|gateway| gateway.tls),
         allow_mass_delete: allow_mass_delete(sources.sync),
         startup_deadline: Some(startup_deadline(sources.sync)),
-        overrides: sources.overrides.clone(),
+        overrides,
         profiles: profiles.as_map().clone(),
         sync_profiles: sources.sync_profiles.clone(),
         ..announced
@@ -183,7 +187,8 @@ fn trigger(sources: &Sources<'_>, next: &Metadata) -> Option<Trigger> {
         let by = sources.request.by.map_or(Trigger::Manual, Requester::trigger);
         return Some(if requested_now { by } else { Trigger::SpecChange });
     }
-    if next.commit != previous.commit {
+    // The first commit is part of what made the metadata appear at all.
+    if next.commit != previous.commit && previous.commit.is_some() {
         return Some(sources.asked_by.map_or(Trigger::Polling, Requester::trigger));
     }
     let same_profiles =

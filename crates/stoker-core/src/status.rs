@@ -83,6 +83,7 @@ pub fn build(facts: &Facts<'_>) -> GatewaySyncStatus {
     let conditions = all.map(|(kind, judgement)| facts.condition(kind, judgement)).collect();
     let resolved = facts.remote.resolution();
     let before = facts.previous();
+    let synced = last_synced(facts, &before);
     let announced = facts.metadata.and_then(|metadata| metadata.commit.as_ref());
     let status = GatewaySyncStatus {
         observed_generation: facts.sync.metadata.generation,
@@ -103,10 +104,7 @@ pub fn build(facts: &Facts<'_>) -> GatewaySyncStatus {
         gateways: Some(counts(facts.gateways)),
         discovered_gateways: listing::gateways(facts),
         conditions,
-        last_sync_time: before.last_sync_time.clone(),
-        last_sync_ref: before.last_sync_ref.clone(),
-        last_sync_commit: before.last_sync_commit.clone(),
-        last_sync_commit_short: before.last_sync_commit_short.clone(),
+        ..synced
     };
     with_last_sync(facts, status)
 }
@@ -126,6 +124,21 @@ pub fn with_failed_write(mut status: GatewaySyncStatus, message: &str) -> Gatewa
 /// Finds a condition in a status.
 pub fn condition(status: &GatewaySyncStatus, kind: ConditionType) -> Option<&Condition> {
     status.conditions.iter().find(|condition| condition.type_ == kind.as_str())
+}
+
+/// Returns what was last synced. What only followed the ref means nothing once there is a gateway.
+fn last_synced(facts: &Facts<'_>, before: &GatewaySyncStatus) -> GatewaySyncStatus {
+    let had_gateways = before.gateways.is_some_and(|counts| counts.discovered > 0);
+    if !had_gateways && !facts.gateways.is_empty() {
+        return GatewaySyncStatus::default();
+    }
+    GatewaySyncStatus {
+        last_sync_time: before.last_sync_time.clone(),
+        last_sync_ref: before.last_sync_ref.clone(),
+        last_sync_commit: before.last_sync_commit.clone(),
+        last_sync_commit_short: before.last_sync_commit_short.clone(),
+        ..GatewaySyncStatus::default()
+    }
 }
 
 /// With gateways the last sync is what all of them have; without any it follows the resolved ref.

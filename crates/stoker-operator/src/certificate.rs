@@ -55,11 +55,11 @@ pub(crate) struct Arguments {
     )]
     pub(crate) webhook_service: String,
 
-    /// The MutatingWebhookConfiguration that gets the CA
+    /// The `MutatingWebhookConfiguration` that gets the CA
     #[arg(long, env = "STOKER_WEBHOOK_CONFIGURATION", value_name = "NAME")]
     pub(crate) webhook_configuration: Option<String>,
 
-    /// The ValidatingWebhookConfiguration that gets the CA
+    /// The `ValidatingWebhookConfiguration` that gets the CA
     #[arg(long, env = "STOKER_VALIDATING_WEBHOOK_CONFIGURATION", value_name = "NAME")]
     pub(crate) validating_webhook_configuration: Option<String>,
 

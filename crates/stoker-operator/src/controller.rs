@@ -20,9 +20,11 @@ mod queue;
 mod remote;
 pub(crate) mod watch;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use jiff::Timestamp;
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
@@ -30,7 +32,7 @@ use stoker_core::reconcile::decide;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-pub(crate) use arguments::{Arguments, ReceiverSecrets, Settings};
+pub(crate) use arguments::{Arguments, Cidr, ReceiverSecrets, Settings};
 pub(crate) use failure::Error;
 
 use crate::announce::{self, Announcer};
@@ -80,12 +82,14 @@ pub(crate) async fn run(shared: Shared, settings: Settings, metrics: Metrics) ->
         shared,
     });
     let mut watches = fleet::watch(&context);
-    tokio::select! {
-        () = lead(&context, &ready) => {}
-        () = context.shared.shutdown.requested() => {}
-    }
+    let ended = tokio::select! {
+        () = lead(&context, &ready) => Ok(()),
+        () = context.shared.shutdown.requested() => Ok(()),
+        // A watch goes on for ever, so that its end is a fault of ours: start again whole.
+        Some(_) = watches.join_next() => Err(Error::WatchEnded),
+    };
     watches.shutdown().await;
-    Ok(())
+    ended
 }
 
 /// Reconciles while this instance leads. Watches go on all the time, so that a new leader is warm.
@@ -95,7 +99,9 @@ async fn lead(context: &Arc<Context>, ready: &stoker_runtime::admin::Check) {
     loop {
         context.shared.leadership.acquired().await;
         tracing::info!(identity = context.shared.identity, "leading");
+        // What an earlier term knew may be older than what another leader announced since.
         context.memories.forget_all();
+        context.remotes.forget_all();
         context.queue.clear();
         context.cache.keys().into_iter().for_each(|key| context.queue.wake(key));
         let mut workers = JoinSet::new();
@@ -112,7 +118,8 @@ async fn work(context: Arc<Context>) {
     loop {
         let key = context.queue.next().await;
         let started = Instant::now();
-        let result = reconcile(&context, &key).await;
+        let pass = AssertUnwindSafe(reconcile(&context, &key)).catch_unwind();
+        let result = pass.await.unwrap_or(Err(Error::Panicked));
         context.announcer.reconciled(started.elapsed(), result.is_ok());
         let next = match result {
             Ok(next) => {
@@ -135,12 +142,16 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
     let sync = match triage(context, key) {
         Triage::Proceed(sync) => sync,
         Triage::End(sync) => return cleanup::end(context, key, &sync).await,
+        Triage::Undecodable(fault) if fault.is_deleted => {
+            return cleanup::end_undecodable(context, key, &fault).await;
+        }
         Triage::Undecodable(fault) => return publish::undecodable(context, key, &fault).await,
         Triage::Gone => return Ok(cleanup::forget(context, key)),
     };
     let observed = observe::observe(context, key, &sync).await?;
     let verdict = decide(&sync, &observed.facts, Timestamp::now());
-    let applied = apply::apply(context, key, &sync, &verdict.writes).await;
+    let version = observed.metadata_version.as_deref();
+    let applied = apply::apply(context, key, &sync, &verdict.writes, version).await;
     let status = verdict.status(applied.fault.as_deref());
     let published = publish::publish(context, key, &sync, status, &applied).await?;
     announce::announce(&context.announcer, &sync, &verdict, &published);

@@ -1,7 +1,7 @@
 //! What the webhook and the receiver know without asking: GatewaySyncs, SyncProfiles, and the
 //! policies of namespaces. Every replica keeps one.
 //!
-//! GatewaySyncs are kept without status and managed fields, SyncProfiles only by name.
+//! Of a GatewaySync's status only the resolved ref is kept, of SyncProfiles only the names.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +12,7 @@ use kube::api::{Api, PartialObjectMeta};
 use kube::core::DeserializeGuard;
 use kube::runtime::watcher::Config;
 use kube::{Client, ResourceExt as _};
+use stoker_api::gatewaysync::GatewaySyncStatus;
 use stoker_api::names::Label;
 use stoker_api::{GatewaySync, SyncProfile};
 use stoker_core::admission::Policy;
@@ -246,6 +247,9 @@ fn see_policy(
 
 fn lean(mut sync: GatewaySync) -> GatewaySync {
     sync.metadata.managed_fields = None;
-    sync.status = None;
+    sync.status = sync.status.map(|status| GatewaySyncStatus {
+        resolved_ref: status.resolved_ref,
+        ..GatewaySyncStatus::default()
+    });
     sync
 }

@@ -1,38 +1,151 @@
-//! Placeholder until this part of the operator is in place.
+//! The receiver of push events: `POST /webhook/{namespace}/{name}`.
+//!
+//! # Flow
+//! Authenticate while the body arrives, recognise its format, decide, and write annotations on the
+//! GatewaySync. The controller does the rest: a payload only hints.
+//!
+//! # Promises
+//! - Nothing is looked up on the network before a delivery is authenticated, and the response does
+//!   not say whether a GatewaySync exists. Every delivery is verified against the same number of
+//!   keys.
+//! - Memory per delivery is bounded; the body is never held as a whole.
+//! - Authenticated deliveries are never refused for their number: writes are coalesced to one per
+//!   GatewaySync and second, and the last one counts.
+//!
+//! # When it fails
+//! 503 where the API server is away: the sender repeats the delivery, or polling finds the commit.
 
-use prometheus_client::registry::Registry;
+mod authentication;
+mod body;
+mod handler;
+mod limit;
+mod metrics;
+mod replay;
+mod reply;
+mod secret;
+mod source;
+mod writer;
 
+use std::path::PathBuf;
+use std::time::Duration;
+
+use stoker_runtime::listener::{self, BindAddress};
+use stoker_runtime::server::{Limits, Server};
+use stoker_runtime::tls::{self, Certificate};
+
+use crate::controller::{Cidr, ReceiverSecrets};
+use crate::directory::Directory;
 use crate::run::Shared;
 
-/// The arguments of this part.
+use handler::Receiver;
+use limit::FailureLimit;
+pub(crate) use metrics::Metrics;
+use replay::Replays;
+use secret::Secrets;
+use writer::Writer;
+
+/// The arguments of the receiver.
 #[derive(Debug, Clone, clap::Args)]
 #[group(id = "receiver")]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// The port of the receiver of push events, or 0 for none
+    #[arg(long, env = "STOKER_RECEIVER_PORT", value_name = "PORT", default_value_t = 9444)]
+    pub(crate) receiver_port: u16,
 
-/// What this part counts.
-#[derive(Debug, Clone)]
-pub(crate) struct Metrics;
+    /// A file with the secret that push events for every GatewaySync may be signed with
+    /// (HMAC-SHA256), read again when it changes
+    #[arg(long, env = "STOKER_RECEIVER_HMAC_FILE", value_name = "FILE")]
+    pub(crate) receiver_hmac_file: Option<PathBuf>,
 
-/// Why this part ended.
+    /// A file with the bearer token that push events for every GatewaySync may carry, read again
+    /// when it changes
+    #[arg(long, env = "STOKER_RECEIVER_TOKEN_FILE", value_name = "FILE")]
+    pub(crate) receiver_token_file: Option<PathBuf>,
+
+    /// A directory with `tls.crt` and `tls.key`; without it the receiver serves plain HTTP
+    #[arg(long, env = "STOKER_RECEIVER_TLS_DIR", value_name = "DIR")]
+    pub(crate) receiver_tls_dir: Option<PathBuf>,
+
+    /// Take push events without authentication where no secret is configured
+    #[arg(long, env = "STOKER_RECEIVER_INSECURE")]
+    pub(crate) receiver_insecure: bool,
+
+    /// How many failed authentications one source may have per minute
+    #[arg(long, env = "STOKER_RECEIVER_RATE_LIMIT", value_name = "NUMBER", default_value_t = 100)]
+    pub(crate) receiver_rate_limit: u32,
+
+    /// Networks of proxies whose `X-Forwarded-For` is believed, such as 10.0.0.0/8
+    #[arg(long, env = "STOKER_TRUSTED_PROXIES", value_name = "CIDRS", value_delimiter = ',')]
+    pub(crate) trusted_proxies: Vec<Cidr>,
+}
+
+/// Why the receiver ended.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {}
+pub(crate) enum Error {
+    #[error("failed to listen for push events")]
+    Listen(#[source] listener::Error),
+}
 
 impl Arguments {
     /// Returns what the receiver has besides the Secrets of GatewaySyncs; none where it is off.
-    pub(crate) fn secrets(&self) -> Option<crate::controller::ReceiverSecrets> {
-        Some(crate::controller::ReceiverSecrets::Nothing)
+    pub(crate) fn secrets(&self) -> Option<ReceiverSecrets> {
+        if self.receiver_port == 0 {
+            return None;
+        }
+        let has_file = self.receiver_hmac_file.is_some() || self.receiver_token_file.is_some();
+        Some(match (has_file, self.receiver_insecure) {
+            (true, _) => ReceiverSecrets::OperatorWide,
+            (false, true) => ReceiverSecrets::Insecure,
+            (false, false) => ReceiverSecrets::Nothing,
+        })
+    }
+
+    fn address(&self) -> BindAddress {
+        match self.receiver_port {
+            0 => BindAddress::Off,
+            port => BindAddress::Any(port),
+        }
     }
 }
 
-impl Metrics {
-    /// Registers the metrics.
-    pub(crate) fn register(_: &mut Registry) -> Self {
-        Self
+fn limits() -> Limits {
+    Limits {
+        connections: 4096,
+        idle: Duration::from_secs(15),
+        request: Duration::from_secs(30),
+        ..Limits::default()
     }
 }
 
-/// Runs until the end is requested.
-pub(crate) async fn run(shared: Shared, _: Arguments, _: Metrics) -> Result<(), Error> {
-    shared.shutdown.requested().await;
+/// Serves until the end is requested.
+pub(crate) async fn run(
+    shared: Shared,
+    directory: Directory,
+    arguments: Arguments,
+    metrics: Metrics,
+) -> Result<(), Error> {
+    let Some(listener) = listener::bind(arguments.address()).map_err(Error::Listen)? else {
+        return Ok(());
+    };
+    let secrets = Secrets::start(&directory, &arguments);
+    let receiver = Receiver {
+        writer: Writer::new(shared.client.clone()),
+        replays: Replays::default(),
+        failures: FailureLimit::new(arguments.receiver_rate_limit),
+        trusted_proxies: arguments.trusted_proxies,
+        is_open: arguments.receiver_insecure,
+        directory,
+        secrets,
+        metrics,
+    };
+    let mut server = Server::new(listener, limits(), receiver);
+    if let Some(path) = arguments.receiver_tls_dir {
+        let certificate = Certificate::default();
+        server = server.with_tls(&certificate);
+        let check = shared.checks.readiness("receiver-certificate");
+        let shutdown = shared.shutdown.clone();
+        tokio::spawn(async move { tls::follow(&path, &certificate, &check, shutdown).await });
+    }
+    server.serve(shared.shutdown).await;
     Ok(())
 }

@@ -180,7 +180,7 @@ fn spawn_webhook(
     let part = admission::run(shared.clone(), directory.clone(), given, metrics);
     parts.spawn(async { part.await.map_err(Error::Admission) });
     let metrics = receiver::Metrics::register(registry);
-    let part = receiver::run(shared.clone(), arguments.receiver.clone(), metrics);
+    let part = receiver::run(shared.clone(), directory, arguments.receiver.clone(), metrics);
     parts.spawn(async { part.await.map_err(Error::Receiver) });
 }
 

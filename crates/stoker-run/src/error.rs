@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 
 use stoker_api::condition::Reason;
+use stoker_api::remedy::Remedy;
 use stoker_api::retry::Retry;
 use stoker_git::diagnosis::Fault;
 use stoker_sync::{DiskError, OpenError, apply, compose, lock, plan, source, write};
@@ -100,12 +101,25 @@ impl Error {
             | Reason::DataDirectoryMissing
             | Reason::DataDirectoryUnusable
             | Reason::DiskFull
+            | Reason::StoreFull
             | Reason::AuthenticationFailed
             | Reason::SecretNotFound
             | Reason::GithubAppExchangeFailed
             | Reason::GitMissing
             | Reason::ProjectsNotLoaded => Retry::NextPeriod,
             _ => Retry::Backoff,
+        }
+    }
+
+    /// Returns what a user can do about it, where git or the gateway knows. What helps with files
+    /// depends on the program, which has the step's own error.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::Fetch(error) => error.remedy(),
+            Self::Gateway(error) | Self::ScanLock(error) | Self::Scan(error) => {
+                Some(error.remedy())
+            }
+            _ => None,
         }
     }
 

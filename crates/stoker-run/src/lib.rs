@@ -57,7 +57,7 @@ pub use warning::Warning;
 
 /// The errors of the steps, for a program that explains them to its user.
 pub mod step {
-    pub use stoker_sync::{OpenError, apply, compose, lock, plan, source, write};
+    pub use stoker_sync::{OpenError, apply, compose, lock, manipulate, plan, source, write};
 }
 
 pub use stoker_api::retry::Retry;

@@ -2,7 +2,7 @@
 //!
 //! `/healthz` answers 200 as long as the process answers and no liveness check fails. `/readyz`
 //! answers 200 when every readiness check passes, and otherwise names those that do not.
-//! `/metrics` is OpenMetrics text.
+//! `/metrics` is `OpenMetrics` text.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -116,13 +116,13 @@ impl Check {
 
     /// Marks the check as failed, for this reason.
     pub fn fail(&self, reason: impl Into<String>) {
-        self.set(Some(reason.into()));
+        self.set(Some(&reason.into()));
     }
 
-    fn set(&self, failure: Option<String>) {
+    fn set(&self, failure: Option<&str>) {
         self.checks.change(|entries| {
             for entry in entries.iter_mut().filter(|entry| entry.name == self.name) {
-                entry.failure.clone_from(&failure);
+                entry.failure = failure.map(str::to_owned);
             }
         });
     }

@@ -24,7 +24,7 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_PROBES: u32 = 3;
 const UNACKNOWLEDGED_FOR: Duration = Duration::from_secs(30);
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-const IDLE_CONNECTIONS_FOR: Duration = Duration::from_secs(60);
+const IDLE_CONNECTIONS_FOR: Duration = Duration::from_mins(1);
 
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]

@@ -120,7 +120,7 @@ impl Leadership {
 
     /// Returns a leadership that always holds, for a single instance without election.
     pub fn always() -> Self {
-        let far = Instant::now() + Duration::from_secs(100 * 365 * 24 * 3600);
+        let far = Instant::now() + Duration::from_hours(100 * 365 * 24);
         let (sender, standing) = watch::channel(Standing { until: Some(far), term: 0 });
         let (release, mut requests) = mpsc::channel::<oneshot::Sender<()>>(1);
         tokio::spawn(async move {
@@ -289,9 +289,11 @@ impl Election {
         let parameters = PostParams::default();
         let replaced = self.api.replace(&self.settings.name, &parameters, &lease);
         let within = self.settings.timing.retry;
-        match tokio::time::timeout(within, replaced).await {
-            Ok(Ok(_)) => tracing::info!(lease = self.settings.name, "released the lease"),
-            _ => tracing::warn!(lease = self.settings.name, "failed to release the lease"),
+        let released = tokio::time::timeout(within, replaced).await;
+        if matches!(released, Ok(Ok(_))) {
+            tracing::info!(lease = self.settings.name, "released the lease");
+        } else {
+            tracing::warn!(lease = self.settings.name, "failed to release the lease");
         }
     }
 

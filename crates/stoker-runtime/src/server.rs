@@ -77,7 +77,7 @@ impl Default for Limits {
         Self {
             connections: 256,
             first_request: Duration::from_secs(10),
-            idle: Duration::from_secs(120),
+            idle: Duration::from_mins(2),
             request: Duration::from_secs(10),
             drain: Duration::from_secs(5),
             head: 16 * 1024,

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::path::{self, RelPath};
+use crate::path::{self, Quoted, RelPath};
 use error::DATA;
 pub use error::DiskError;
 use fault::Call;
@@ -34,8 +34,8 @@ use terms::Terms;
 pub(crate) struct Dir {
     fd: OwnedFd,
     path: RelPath,
-    /// What the root is to people.
-    top: &'static str,
+    /// What the root is to people: what it is for, and its path.
+    top: Arc<str>,
     modes: Modes,
     terms: Arc<Terms>,
 }
@@ -91,6 +91,11 @@ fn set_mode(
 
 type Result<T> = std::result::Result<T, DiskError>;
 
+/// What a root is to people.
+fn named(name: &str, path: &Path) -> Arc<str> {
+    format!("{name} {}", Quoted(path.as_os_str().as_encoded_bytes())).into()
+}
+
 impl Dir {
     /// Opens the data root; its own path is the administrator's word and may have links in it.
     pub(crate) fn open_root(path: &Path) -> Result<Self> {
@@ -98,14 +103,14 @@ impl Dir {
         let fd =
             fd.map_err(|errno| DiskError::at_top("open the data directory", path, errno.into()))?;
         let terms = Arc::new(Terms::of(&fd));
-        Ok(Self { fd, path: RelPath::root(), top: DATA, modes: Modes::Kept, terms })
+        Ok(Self { fd, path: RelPath::root(), top: named(DATA, path), modes: Modes::Kept, terms })
     }
 
     /// Opens a directory that is a root of its own, and is called this.
-    pub(crate) fn open_top(path: &Path, top: &'static str) -> Result<Self> {
+    pub(crate) fn open_top(path: &Path, name: &str) -> Result<Self> {
         let fd = fs::open(path, open::DIRECTORY, Mode::empty());
         let fd = fd.map_err(|errno| DiskError::at_top("open", path, errno.into()))?;
-        let terms = Arc::default();
+        let (top, terms) = (named(name, path), Arc::default());
         Ok(Self { fd, path: RelPath::root(), top, modes: Modes::Kept, terms })
     }
 
@@ -147,8 +152,8 @@ impl Dir {
         };
         match opened {
             Ok(fd) => {
-                let terms = Arc::clone(&self.terms);
-                Ok(Self { fd, path, top: self.top, modes: self.modes, terms })
+                let (top, terms) = (Arc::clone(&self.top), Arc::clone(&self.terms));
+                Ok(Self { fd, path, top, modes: self.modes, terms })
             }
             Err(errno) => self.at(below, "open", Err(errno)),
         }
@@ -167,7 +172,7 @@ impl Dir {
         done.map_err(|errno| {
             let mut path = self.path.clone();
             path.push(name);
-            DiskError { action, path, top: self.top, source: errno.into() }
+            DiskError { action, path, top: Arc::clone(&self.top), source: errno.into() }
         })
     }
 
@@ -346,7 +351,7 @@ impl Dir {
         DiskError {
             action: "read",
             path: self.path.join(name),
-            top: self.top,
+            top: Arc::clone(&self.top),
             source: Errno::INTR.into(),
         }
     }
@@ -403,11 +408,12 @@ mod tests {
         let scratch = Scratch::new();
         let data = Dir::open_root(&scratch.path("")).unwrap();
         let work = Dir::open_top(&scratch.path(""), "the working directory").unwrap();
+        let place = scratch.path("").display().to_string();
         let said = |dir: &Dir, name: &[u8]| {
             dir.at::<()>(name, "list", Err(Errno::IO)).unwrap_err().to_string()
         };
-        assert_eq!(said(&data, b""), "failed to list the data directory");
-        assert_eq!(said(&work, b""), "failed to list the working directory");
+        assert_eq!(said(&data, b""), format!("failed to list the data directory {place}"));
+        assert_eq!(said(&work, b""), format!("failed to list the working directory {place}"));
         assert_eq!(said(&data, b"a/b"), "failed to list \"a/b\"");
     }
 }

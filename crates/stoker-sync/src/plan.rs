@@ -19,7 +19,7 @@ use crate::manifest::header::Header;
 use crate::manifest::record::DirPatch;
 use crate::manipulate::{self, Recipe};
 use crate::path::RelPath;
-use crate::report::{Durations, Listed};
+use crate::report::Listed;
 use crate::request::Request;
 use crate::source::{self, ObjectId};
 use crate::warning::Warning;
@@ -48,8 +48,6 @@ pub struct Plan {
     pub commit: String,
     /// What was asked for.
     pub(crate) request: Request,
-    /// How long the parts of planning took.
-    pub(crate) durations: Durations,
     pub(crate) work: Work,
 }
 
@@ -216,11 +214,6 @@ impl Plan {
     /// Returns whether there is nothing to do at all, not even to remember.
     pub fn is_noop(&self) -> bool {
         self.work.header.is_none()
-    }
-
-    /// Returns how long the parts of planning took.
-    pub fn durations(&self) -> Durations {
-        self.durations
     }
 
     /// Returns how many bytes the new files have.

@@ -1,7 +1,6 @@
 //! What a run did, for people and programs.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use crate::halves::Halves;
 use crate::path::{self, RelPath};
@@ -41,8 +40,6 @@ pub struct Report {
     pub foreign_kept: Listed,
     /// What people should know.
     pub warnings: Vec<Warning>,
-    /// How long each phase took.
-    pub durations: Durations,
 }
 
 /// Paths, of which only the first are listed.
@@ -52,19 +49,6 @@ pub struct Listed {
     pub count: u64,
     /// The first of them, sorted.
     pub paths: Vec<RelPath>,
-}
-
-/// How long each phase of a run took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Durations {
-    /// Asking the source for trees and blobs.
-    pub fetch: Duration,
-    /// Comparing and deciding.
-    pub plan: Duration,
-    /// Writing new files and making them durable.
-    pub write: Duration,
-    /// Renaming, deleting, and remembering.
-    pub apply: Duration,
 }
 
 impl Listed {

@@ -241,18 +241,21 @@ impl Mapping {
     }
 
     fn describe(&self, shape: Option<Shape>, fingerprint: &mut Fingerprint) {
-        fingerprint.add(&self.source);
-        fingerprint.add(&self.destination);
-        let kind = match self.kind {
-            MappingKind::IntoDir if shape != Some(Shape::File) || self.destination.is_root() => {
+        // Without `..`, so that a new field can't be forgotten here.
+        let Self { source, destination, kind, presence, prune, template, patches } = self;
+        fingerprint.add(source);
+        fingerprint.add(destination);
+        let kind = match *kind {
+            MappingKind::IntoDir if shape != Some(Shape::File) || destination.is_root() => {
                 MappingKind::Inferred
             }
             kind => kind,
         };
-        let flags = format!("{kind:?} {:?} {:?} {:?}", self.presence, self.prune, self.template);
+        let flags = format!("{kind:?} {presence:?} {prune:?} {template:?}");
         fingerprint.add(flags.as_bytes());
-        for patch in &self.patches {
-            fingerprint.add(patch.file.as_ref().map_or("", Glob::as_str).as_bytes());
+        // What a patch sets only changes the content of files, which is kept per file.
+        for Patch { file, set: _ } in patches {
+            fingerprint.add(file.as_ref().map_or("", Glob::as_str).as_bytes());
         }
     }
 }

@@ -153,6 +153,12 @@ impl Gateway {
         })
     }
 
+    /// Waits until more than `seen` scans have ended, those at start included; returns whether they
+    /// have.
+    pub fn wait_for_scans_beyond(&self, seen: usize, timeout: Duration) -> bool {
+        self.shared.wait(timeout, |world| world.scans.len() > seen)
+    }
+
     /// Waits until it is in `state`; returns whether it is.
     pub fn wait_for_state(&self, state: State, timeout: Duration) -> bool {
         self.shared.wait(timeout, |world| world.state == state)

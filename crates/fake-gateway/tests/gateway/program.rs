@@ -60,3 +60,21 @@ fn the_program_prints_its_address_and_ends_with_its_standard_input() {
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
 }
+
+#[test]
+fn the_program_prints_each_scan_when_asked_to() {
+    let data = tempfile::tempdir().unwrap();
+    crate::support::plant(data.path());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fake-gateway"))
+        .args(["--print-scans", "--data"])
+        .arg(data.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().skip(1).take(2);
+    let scans: Vec<String> = lines.map(Result::unwrap).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(scans[0].starts_with("scanned projects: "), "{scans:?}");
+    assert!(scans[1].starts_with("scanned config: "), "{scans:?}");
+}

@@ -63,6 +63,14 @@ fn the_first_run_checks_all_files_and_a_newer_commit_only_what_it_touches() {
 }
 
 #[test]
+fn a_sync_that_is_asked_for_again_checks_all_files() {
+    let (now, goal) = (Instant::now(), plain_goal());
+    let requested_at = Some("2026-11-16T10:00:00Z".parse().unwrap());
+    let asked = Goal { requested_at, ..goal.clone() };
+    assert_eq!(step(Some(&asked), &settled(goal, now), None, now), Step::Run(Kind::Check));
+}
+
+#[test]
 fn at_rest_nothing_is_due_before_the_next_check() {
     let (now, goal) = (Instant::now(), plain_goal());
     let history = settled(goal.clone(), now);

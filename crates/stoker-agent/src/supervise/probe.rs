@@ -9,6 +9,8 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::{Duration, Instant};
 
 const WITHIN: Duration = Duration::from_secs(2);
+/// The pause between two attempts to listen.
+const RETRY: Duration = Duration::from_secs(5);
 const CONNECTIONS: usize = 32;
 const REQUEST: usize = 4096;
 
@@ -21,7 +23,10 @@ pub(super) enum Startup {
 
 pub(super) struct Probe {
     pub(super) startup: Startup,
-    listener: TcpListener,
+    port: u16,
+    listener: Option<TcpListener>,
+    /// When it was last tried to listen.
+    tried: Option<Instant>,
     connections: Vec<Connection>,
 }
 
@@ -32,7 +37,7 @@ struct Connection {
 }
 
 /// Listens on every address of the pod.
-pub(super) fn listen(port: u16) -> io::Result<TcpListener> {
+fn listen(port: u16) -> io::Result<TcpListener> {
     let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))
         .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))?;
     listener.set_nonblocking(true)?;
@@ -40,25 +45,47 @@ pub(super) fn listen(port: u16) -> io::Result<TcpListener> {
 }
 
 impl Probe {
-    pub(super) fn new(listener: TcpListener) -> Self {
+    pub(super) fn new(port: u16) -> Self {
         let startup = Startup::Waiting("for the worker".to_owned());
-        Self { startup, listener, connections: Vec::new() }
+        Self { startup, port, listener: None, tried: None, connections: Vec::new() }
+    }
+
+    /// Listens, as soon as the port is free: with the node's network another pod may have it.
+    fn open(&mut self, now: Instant) {
+        if self.listener.is_some() || self.tried.is_some_and(|tried| now < tried + RETRY) {
+            return;
+        }
+        match listen(self.port) {
+            Ok(listener) => {
+                let port = listener.local_addr().map_or(self.port, |address| address.port());
+                super::log("INFO", "serving probes", Some(port));
+                self.listener = Some(listener);
+            }
+            Err(error) if self.tried.is_none() => {
+                let message = format!("failed to serve probes, retrying every 5 s: {error}");
+                super::log("ERROR", &message, Some(self.port));
+            }
+            Err(_) => {}
+        }
+        self.tried = Some(now);
     }
 
     /// Returns the sockets to watch.
     pub(super) fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let connections = self.connections.iter().map(|connection| connection.stream.as_fd());
-        connections.chain([self.listener.as_fd()])
+        connections.chain(self.listener.as_ref().map(std::os::fd::AsFd::as_fd))
     }
 
-    /// Returns when the next connection is too old.
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.connections.iter().map(|connection| connection.until).min()
+    /// Returns when the next connection is too old, or the port is tried again.
+    pub(super) fn due(&self, now: Instant) -> Option<Instant> {
+        let retry = self.listener.is_none().then(|| self.tried.map_or(now, |tried| tried + RETRY));
+        self.connections.iter().map(|connection| connection.until).chain(retry).min()
     }
 
     /// Accepts, reads and responds, as far as that is possible without waiting.
     pub(super) fn serve(&mut self, now: Instant) {
-        while let Ok((stream, _)) = self.listener.accept() {
+        self.open(now);
+        while let Some(Ok((stream, _))) = self.listener.as_ref().map(TcpListener::accept) {
             if stream.set_nonblocking(true).is_ok() {
                 let (until, received) = (now + WITHIN, Vec::new());
                 self.connections.push(Connection { stream, until, received });
@@ -150,8 +177,9 @@ mod tests {
 
     #[test]
     fn a_silent_connection_ends_in_time_and_keeps_nobody_waiting() {
-        let mut probe = Probe::new(listen(0).unwrap());
-        let address = probe.listener.local_addr().unwrap();
+        let mut probe = Probe::new(0);
+        probe.open(Instant::now());
+        let address = probe.listener.as_ref().unwrap().local_addr().unwrap();
         let address = (Ipv4Addr::LOCALHOST, address.port());
         let silent = TcpStream::connect(address).unwrap();
         let mut asking = TcpStream::connect(address).unwrap();
@@ -167,5 +195,18 @@ mod tests {
         probe.serve(now + WITHIN);
         assert_eq!(probe.connections.len(), 0);
         drop(silent);
+    }
+
+    #[test]
+    fn a_port_that_is_taken_is_tried_again_until_it_is_free() {
+        let taken = listen(0).unwrap();
+        let mut probe = Probe::new(taken.local_addr().unwrap().port());
+        let now = Instant::now();
+        probe.serve(now);
+        assert!(probe.listener.is_none());
+        assert_eq!(probe.due(now), Some(now + RETRY));
+        drop(taken);
+        probe.serve(now + RETRY);
+        assert!(probe.listener.is_some());
     }
 }

@@ -4,22 +4,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use stoker_api::chain::Chain;
-use stoker_api::condition::Reason;
+use stoker_api::condition::Trigger;
 use stoker_api::names;
-use stoker_ignition::Error as GatewayError;
-use stoker_run::{Cancel, Retry, RunReport};
+use stoker_run::Cancel;
 
 use crate::announce::Metrics;
-use crate::announcement::{Announcement, Published};
+use crate::announcement::Announcement;
 use crate::args::Environment;
 use crate::decide::{self, Kind, Step};
 use crate::deliver::Parcel;
 use crate::goal::{self, Goal, Hold};
-use crate::history::{Failure, History, OwedScan};
+use crate::history::History;
 use crate::pod::Pod;
 use crate::report::{self, GATEWAY_PATIENCE, Last};
-use crate::run::{Ended, Fault, Found, Job, Writing};
+use crate::run::{Ended, Files, Found, Job, Writing};
 use crate::startup::{self, Startup, Wait};
 
 /// A run that lasts longer than this is reported before it ends.
@@ -134,8 +132,15 @@ impl State {
     }
 
     fn wanted(&self) -> Option<Result<Goal, Hold>> {
-        let Published { metadata, .. } = self.announcement.published()?;
-        Some(goal::goal(metadata, &self.pod, &self.environment))
+        match &self.announcement {
+            Announcement::Published(published) => {
+                Some(goal::goal(&published.metadata, &self.pod, &self.environment))
+            }
+            Announcement::Invalid { message, .. } => {
+                Some(Err(Hold::MetadataInvalid { message: message.clone() }))
+            }
+            Announcement::Unknown { .. } | Announcement::Absent { .. } => None,
+        }
     }
 
     fn period(&self) -> Duration {
@@ -160,7 +165,7 @@ impl State {
         let announced = self.announcement.published().and_then(|it| it.metadata.trigger);
         let before = self.history.applied.as_ref();
         let trigger = match kind {
-            Kind::Check if before == Some(&goal) => stoker_api::condition::Trigger::Drift,
+            Kind::Check if before == Some(&goal) => Trigger::Drift,
             Kind::Sync | Kind::Check | Kind::Scan => goal.trigger(before, announced),
         };
         let environment = Arc::clone(&self.environment);
@@ -173,20 +178,16 @@ impl State {
         let deadline = announced.map(stoker_api::word::Interval::as_duration);
         let hold_message;
         let wait = match (&self.announcement, wanted) {
-            (Announcement::Unknown { .. }, _) | (_, None) if metadata.is_none() => {
-                match &self.announcement {
-                    Announcement::Absent { message } | Announcement::Invalid { message } => {
-                        Wait::Metadata(message)
-                    }
-                    Announcement::Unknown { .. } | Announcement::Published(_) => Wait::ApiServer,
-                }
+            (Announcement::Unknown { .. }, _) => Wait::ApiServer,
+            (Announcement::Absent { message } | Announcement::Invalid { message, .. }, _) => {
+                Wait::Metadata(message)
             }
-            (_, Some(Err(hold))) if !hold.is_final() => {
+            (Announcement::Published(_), Some(Ok(goal))) => self.wait_for(goal),
+            (Announcement::Published(_), Some(Err(hold))) if !hold.is_final() => {
                 hold_message = hold.describe().2;
                 Wait::Controller(&hold_message)
             }
-            (_, Some(Err(_)) | None) => Wait::Nothing,
-            (_, Some(Ok(goal))) => self.wait_for(goal),
+            (Announcement::Published(_), Some(Err(_)) | None) => Wait::Nothing,
         };
         startup::decide(&startup::Facts {
             age: now - self.started,
@@ -208,7 +209,7 @@ impl State {
     }
 
     fn parcel(&self, wanted: Option<&Result<Goal, Hold>>, now: Instant) -> Option<Parcel> {
-        let published = self.announcement.published()?;
+        let place = self.announcement.place()?;
         let wanted = wanted?.as_ref();
         let is_new = wanted.is_ok_and(|goal| {
             let is_failed = self.history.failure.as_ref().is_some_and(|f| f.goal == *goal);
@@ -230,11 +231,10 @@ impl State {
             has_files: self.has_files,
             now,
         });
-        let shards = published.metadata.status_shards;
         Some(Parcel {
-            shard: names::status_shard(&self.environment.pod_name, shards),
+            shard: names::status_shard(&self.environment.pod_name, place.shards),
             value: report.to_value(),
-            wanted: published.reports_wanted.clone(),
+            wanted: place.reports_wanted,
         })
     }
 
@@ -249,96 +249,20 @@ impl State {
     pub(super) fn take(&mut self, job: &Job, ended: &Ended, now: Instant) {
         self.running = None;
         self.metrics.ended(job, ended);
-        let Ended { report, fault } = ended;
-        self.has_files |= report.live_commit.is_some();
-        if fault.as_ref().is_some_and(|fault| fault.is_cancelled) {
-            return;
+        self.has_files |= ended.report.live_commit.is_some();
+        let is_undone = ended
+            .fault
+            .as_ref()
+            .is_some_and(|fault| fault.is_cancelled && fault.files == Files::Untouched);
+        if !is_undone {
+            self.last.take(&ended.report, job, Timestamp::now());
         }
-        self.last.take(report, job, Timestamp::now());
-        match fault {
-            None => self.note_success(job, report, now),
-            Some(fault) if fault.has_landed => self.note_owed(job, fault, now),
-            Some(fault) => self.note_failure(job, fault, now),
-        }
+        self.history.take(job, ended, now);
     }
 
-    fn note_success(&mut self, job: &Job, report: &RunReport, now: Instant) {
-        let history = &mut self.history;
-        history.applied = Some(job.goal.clone());
-        history.failure = None;
-        if job.kind == Kind::Check {
-            // A run that brings another commit looks only at what it touches.
-            let is_whole =
-                report.previous_commit.is_none() || report.previous_commit == report.commit;
-            history.is_check_owed = !is_whole;
-            history.checked = Some(now);
-        }
-        if !report.owes_scan() {
-            // It was commissioned meanwhile, and may have replaced files.
-            history.is_check_owed |= history.scan.take().is_some();
-            return;
-        }
-        let (reason, message) = match &report.gateway_absent {
-            Some(error) => (reason_of(error), Chain(error).to_string()),
-            None => (Reason::ScanFailed, "the sync ended before the scan".to_owned()),
-        };
-        let count = history.tried();
-        history.owe(OwedScan { since: now, at: now, count, reason, message });
-    }
-
-    /// The files are in place, and the gateway did not scan them.
-    fn note_owed(&mut self, job: &Job, fault: &Fault, now: Instant) {
-        self.history.applied = Some(job.goal.clone());
-        self.history.failure = None;
-        self.history.checked.get_or_insert(now);
-        // What only a person can fix is tried once a period.
-        let tried = self.history.tried();
-        let count = if fault.retry == Retry::Backoff { tried } else { usize::MAX };
-        let (reason, message) = (fault.reason, fault.message.clone());
-        self.history.owe(OwedScan { since: now, at: now, count, reason, message });
-    }
-
-    fn note_failure(&mut self, job: &Job, fault: &Fault, now: Instant) {
-        let before = self.history.failure.take().filter(|before| before.goal == job.goal);
-        self.history.failure = Some(Failure {
-            goal: job.goal.clone(),
-            kind: job.kind,
-            at: now,
-            count: before.map_or(1, |before| before.count.saturating_add(1)),
-            retry: fault.retry,
-            reason: fault.reason,
-            message: fault.message.clone(),
-            is_source: fault.is_source,
-        });
-    }
-}
-
-impl History {
-    /// Returns how often the owed scan was tried again.
-    fn tried(&self) -> usize {
-        self.scan.as_ref().map_or(0, |scan| scan.count.saturating_add(1))
-    }
-
-    /// Takes note of a scan that is owed, or still owed.
-    fn owe(&mut self, mut owed: OwedScan) {
-        if let Some(before) = self.scan.take() {
-            owed.since = before.since;
-            if before.reason == owed.reason {
-                // The same reason in other words is not news.
-                owed.message = before.message;
-            }
-        }
-        self.scan = Some(owed);
-    }
-}
-
-/// A gateway that answers is starting or not commissioned; the others can't be reached.
-fn reason_of(error: &GatewayError) -> Reason {
-    match error {
-        GatewayError::Starting { .. }
-        | GatewayError::NotReady { .. }
-        | GatewayError::NeedsCommissioning { .. }
-        | GatewayError::NotCommissioned { .. } => Reason::GatewayNotReady,
-        _ => Reason::GatewayUnreachable,
+    /// Takes note of a run that panicked.
+    pub(super) fn take_broken(&mut self, job: &Job, now: Instant) {
+        self.running = None;
+        self.history.note_broken(job, now);
     }
 }

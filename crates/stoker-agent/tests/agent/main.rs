@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+mod auth;
 mod outage;
 mod process;
 mod sync;
+mod traffic;
 mod world;

@@ -93,3 +93,22 @@ fn a_report_is_written_again_when_its_object_was_made_again() {
     let after = world.wait_report("written again", |_| true);
     assert_eq!(after, before);
 }
+
+// C14: a controller of another version announces something that this agent can't read.
+#[test]
+fn an_announcement_that_can_t_be_read_is_reported_and_files_stay() {
+    let (world, commit) = World::new();
+    world.make_status();
+    world.publish(&world.metadata(&commit));
+    let _agent = world.start();
+    world.wait_report("synced", |report| report.sync_status == SyncStatus::Synced);
+    let mut data = world.metadata(&commit).to_data().unwrap();
+    data.insert("protocol".to_owned(), "9".to_owned());
+    world.publish_data(data);
+    let report = world.wait_report("an error", |report| report.sync_status == SyncStatus::Error);
+    assert_eq!(report.reason, Some(Reason::MetadataInvalid));
+    assert_eq!(report.commit.unwrap().as_str(), commit.as_str());
+    assert!(world.data("projects/hmi/project.json").is_some());
+    world.publish(&world.metadata(&commit));
+    world.wait_report("synced again", |report| report.sync_status == SyncStatus::Synced);
+}

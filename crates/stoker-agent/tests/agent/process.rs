@@ -76,3 +76,27 @@ fn sigterm_ends_the_agent_and_the_last_report_was_delivered() {
     eventually("it ends", || agent.program.try_wait().unwrap().is_some());
     assert!(asked.elapsed().as_secs() < 5, "{:?}", asked.elapsed());
 }
+
+// A16, R78: SIGTERM in the middle of a sync ends within the grace period, old or new but not mixed.
+#[test]
+fn sigterm_mid_sync_finishes_or_undoes_it() {
+    let (world, first) = World::new();
+    world.make_status();
+    world.publish(&world.metadata(&first));
+    let mut agent = world.start();
+    world.wait_report("synced", |report| report.sync_status == SyncStatus::Synced);
+    let new = world.repo.commit(Edit::put(many(2000, "new"))).unwrap();
+    world.publish(&world.metadata(&new));
+    eventually("files are being written", || world.path("data/projects/p0").exists());
+    let asked = Instant::now();
+    let supervisor = agent.program.program_pid().unwrap();
+    let pid = Pid::from_raw(i32::try_from(supervisor).unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    eventually("it ends", || agent.program.try_wait().unwrap().is_some());
+    assert!(asked.elapsed().as_secs() < 15, "{:?}", asked.elapsed());
+    let arrived = (0..2000).filter(|number| {
+        world.data(&format!("projects/p{}/r{number}/data.json", number % 20)).is_some()
+    });
+    let arrived = arrived.count();
+    assert!(arrived == 0 || arrived == 2000, "{arrived} of 2000");
+}

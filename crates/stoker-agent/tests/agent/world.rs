@@ -13,6 +13,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use stoker_api::contract::env::Env;
 use stoker_api::contract::metadata::{AuthType, Metadata, Profile};
 use stoker_api::contract::report::Report;
@@ -23,6 +24,7 @@ use stoker_testkit::cluster::{Cluster, Namespace, User};
 use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::git::{Oid, Repo, Tree};
 use stoker_testkit::process::{Guarded, command};
+use stoker_testkit::proxy::FaultProxy;
 use stoker_testkit::wait::eventually;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -170,7 +172,12 @@ impl World {
 
     /// Announces as the controller does.
     pub(crate) fn publish(&self, metadata: &Metadata) {
-        self.apply(METADATA, Some(metadata.to_data().unwrap()), None);
+        self.publish_data(metadata.to_data().unwrap());
+    }
+
+    /// Announces something that may not be an announcement.
+    pub(crate) fn publish_data(&self, data: BTreeMap<String, String>) {
+        self.apply(METADATA, Some(data), None);
     }
 
     /// Makes the status object as the controller does.
@@ -207,12 +214,28 @@ impl World {
         last.unwrap()
     }
 
+    /// The agent's way to the API server.
+    pub(crate) fn config(&self) -> kube::Config {
+        let file = Kubeconfig::read_from(self.user.kubeconfig()).unwrap();
+        let options = KubeConfigOptions::default();
+        self.runtime.block_on(kube::Config::from_custom_kubeconfig(file, &options)).unwrap()
+    }
+
     /// Starts the agent as a container does.
     pub(crate) fn start(&self) -> Agent {
+        self.start_with(self.user.kubeconfig())
+    }
+
+    /// Starts the agent behind a proxy of the API server.
+    pub(crate) fn start_through(&self, proxy: &FaultProxy) -> Agent {
+        let kubeconfig = self.path("kubeconfig");
+        fs::write(&kubeconfig, proxy.kubeconfig()).unwrap();
+        self.start_with(&kubeconfig)
+    }
+
+    fn start_with(&self, kubeconfig: &Path) -> Agent {
         let mut program = command(env!("CARGO_BIN_EXE_stoker-agent")).unwrap();
-        program
-            .env("KUBECONFIG", self.user.kubeconfig())
-            .env("STOKER_LOG_LEVEL", "debug,hyper=info");
+        program.env("KUBECONFIG", kubeconfig).env("STOKER_LOG_LEVEL", "debug,hyper=info");
         program.envs(self.environment.iter().map(|(name, value)| (name.as_str(), value)));
         program.arg("--pod-info").arg(self.path("pod"));
         program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -78,7 +78,7 @@ registry! {
         /// A push event of Bitbucket.
         Bitbucket = "bitbucket",
         /// A push event of Azure DevOps.
-        AzureDevops = "azuredevops",
+        Azuredevops = "azuredevops",
         /// Argo CD.
         Argocd = "argocd",
         /// Kargo.

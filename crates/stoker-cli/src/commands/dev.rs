@@ -82,7 +82,6 @@ fn once(target: &Target, follow: &mut Follow, context: &Context) -> Outcome {
     progress.clear();
     let failure = failure.map(|failure| context.interruption.judge(failure));
     let mut outcome = Outcome::of(&report, failure);
-    outcome.speak_of_a_directory();
     if context.console.has_paths() {
         outcome.list_all(&report);
     }

@@ -61,7 +61,6 @@ pub(crate) fn once(job: &Job, mode: Mode, context: &Context) -> Outcome {
             context.console.note(&format!("the server said: {line}"));
         }
     }
-    let failure = failure.map(|failure| job.secrets.name_in(failure));
     let failure = failure.map(|failure| context.interruption.judge(failure));
     let mut outcome = Outcome::of(&report, failure);
     outcome.git_ref = Some(job.origin.wanted.name().to_string());
@@ -107,7 +106,9 @@ fn attempt(
         recovered.check_while(target, cancel, || resolve(&resolver, &origin.wanted, cancel));
     let resolution = match resolved {
         Ok(resolution) => resolution,
-        Err(error) => return (recovered.into_report(target), Some(explain::git(&error))),
+        Err(error) => {
+            return (recovered.into_report(target), Some(explain::git(&error, &job.target)));
+        }
     };
     let store = Location::at(&origin.store);
     let content = Content::Commit(CommitContent {

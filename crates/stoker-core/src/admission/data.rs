@@ -70,7 +70,7 @@ impl<'a> Data<'a> {
         let mount = mounts().find(|mount| is_ignition_path(mount)).or_else(|| mounts().next())?;
         Some(Self {
             volume: &mount.name,
-            path: &mount.mount_path,
+            path: &mount.path,
             sub_path: mount.sub_path.as_deref().filter(|path| !path.is_empty()),
             sub_path_expr: mount.sub_path_expr.as_deref().filter(|path| !path.is_empty()),
             gateway: Some(gateway),
@@ -102,5 +102,5 @@ fn at_ignition_path<'a>(pod: &'a Pod<'a>) -> Option<&'a str> {
 }
 
 fn is_ignition_path(mount: &Mount<'_>) -> bool {
-    mount.mount_path.trim_end_matches('/') == IGNITION_DATA
+    mount.path.trim_end_matches('/') == IGNITION_DATA
 }

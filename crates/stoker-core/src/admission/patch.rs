@@ -71,8 +71,8 @@ struct Entry {
 }
 
 impl Entry {
-    fn new(key: impl ToString, value: impl Into<String>) -> Self {
-        Self { key: key.to_string(), value: value.into() }
+    fn new(key: &str, value: impl Into<String>) -> Self {
+        Self { key: key.to_owned(), value: value.into() }
     }
 }
 
@@ -95,16 +95,20 @@ pub(super) fn build(agent: &Agent<'_>, settings: &Settings, findings: &mut Findi
     let pull = pull.map(|name| json!({ "name": name })).collect();
     patch.append("/spec/imagePullSecrets", pod.spec.image_pull_secrets.len(), pull);
     let mut annotations = vec![
-        Entry::new(Annotation::Injected, TRUE),
-        Entry::new(Annotation::InjectedHash, hash::of(&agent.image, &secrets, agent.data)),
+        Entry::new(Annotation::Injected.as_str(), TRUE),
+        Entry::new(Annotation::InjectedHash.as_str(), hash::of(&agent.image, &secrets, agent.data)),
         Entry::new(SAFE_TO_EVICT, safe_to_evict(agent, &placed)),
     ];
     if agent.chosen.is_derived {
-        annotations.push(Entry::new(Annotation::CrName, agent.chosen.name));
-        annotations.push(Entry::new(Annotation::CrNameDerived, TRUE));
+        annotations.push(Entry::new(Annotation::CrName.as_str(), agent.chosen.name));
+        annotations.push(Entry::new(Annotation::CrNameDerived.as_str(), TRUE));
     }
     patch.merge("/metadata/annotations", &pod.metadata.annotations, annotations);
-    patch.merge("/metadata/labels", &pod.metadata.labels, vec![Entry::new(Label::Agent, TRUE)]);
+    patch.merge(
+        "/metadata/labels",
+        &pod.metadata.labels,
+        vec![Entry::new(Label::Agent.as_str(), TRUE)],
+    );
     patch
 }
 

@@ -97,8 +97,8 @@ pub(super) struct Container<'a> {
 pub(super) struct Mount<'a> {
     #[serde(borrow, default)]
     pub(super) name: Text<'a>,
-    #[serde(borrow, default)]
-    pub(super) mount_path: Text<'a>,
+    #[serde(borrow, default, rename = "mountPath")]
+    pub(super) path: Text<'a>,
     #[serde(borrow, default)]
     pub(super) sub_path: Option<Text<'a>>,
     #[serde(borrow, default)]

@@ -1,4 +1,4 @@
-//! What is read of an AdmissionReview.
+//! What is read of an `AdmissionReview`.
 
 use serde::Deserialize;
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stoker_api::contract::env::Env;
 use stoker_api::contract::mount::Volume;
-use stoker_api::gatewaysync::{AuthMethod, ResolvedSecretRef};
+use stoker_api::gatewaysync::{Auth, AuthMethod, Gateway, ResolvedSecretRef};
 use stoker_api::names::{self, SecretKey};
 
 use super::Chosen;
@@ -42,7 +42,7 @@ pub(super) fn secrets(chosen: Chosen<'_>) -> Vec<SecretMount> {
     };
     if let Some(sync) = chosen.sync {
         let git = &sync.spec.git;
-        match git.auth.as_ref().and_then(|auth| auth.method()) {
+        match git.auth.as_ref().and_then(Auth::method) {
             Some(AuthMethod::SshKey { key, known_hosts }) => {
                 add(Volume::GitCredentials, key, Env::GitSshKeyFile);
                 if let Some(known_hosts) = known_hosts {
@@ -62,7 +62,7 @@ pub(super) fn secrets(chosen: Chosen<'_>) -> Vec<SecretMount> {
         if let Some(reference) = &git.ca_secret_ref {
             add(Volume::GitCa, reference.resolve(SecretKey::Ca), Env::GitCaFile);
         }
-        if let Some(key) = sync.spec.gateway.as_ref().and_then(|gateway| gateway.api_key()) {
+        if let Some(key) = sync.spec.gateway.as_ref().and_then(Gateway::api_key) {
             add(Volume::ApiKey, key, Env::ApiKeyFile);
         }
     }
@@ -123,7 +123,7 @@ impl Placer<'_> {
     fn api_token(&mut self) {
         let path = Volume::ApiToken.path();
         let mut mounts = self.agent.pod.all_containers().flat_map(|it| &it.volume_mounts);
-        let mounted = mounts.find(|mount| mount.mount_path.trim_end_matches('/') == path);
+        let mounted = mounts.find(|mount| mount.path.trim_end_matches('/') == path);
         if let Some(mount) = mounted.filter(|mount| self.agent.pod.has_volume(&mount.name)) {
             self.placed.push(Placed {
                 name: mount.name.to_string(),
@@ -184,9 +184,9 @@ impl Placer<'_> {
         if is_free(&fallback) {
             return fallback;
         }
-        (2_u32..)
-            .map(|number| format!("{fallback}-{number}"))
-            .find(|name| is_free(name))
-            .unwrap_or(fallback)
+        // One more than the pod has volumes is enough to find a free one.
+        let mut numbered = (2..=self.agent.pod.spec.volumes.len() + 2)
+            .map(|number| format!("{fallback}-{number}"));
+        numbered.find(|name| is_free(name)).unwrap_or(fallback)
     }
 }

@@ -55,6 +55,9 @@ fn a_new_repository_is_announced_only_with_its_own_commit() {
     settled(&mut sync, &mut observed);
     other_url(&mut observed);
     observed.remote = Remote::Asked;
+    // Nor does a pod get a commit of the new repository with the URL of the old one.
+    observed.overrides.insert("ignition-0".into(), resolved(commit('d')));
+    observed.pods = vec![pod("ignition-0").annotated(Annotation::RefOverride, "v1")];
     assert_eq!(published(&decided(&sync, &observed)), None);
     observed.remote = resolved(commit('c'));
     let next = published(&decided(&sync, &observed)).unwrap();

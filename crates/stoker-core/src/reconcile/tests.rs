@@ -170,6 +170,10 @@ fn without_gateways_the_last_sync_follows_the_ref_and_ready_is_false() {
 fn with_a_gateway_nothing_is_the_last_sync_before_the_first() {
     let (mut sync, mut observed) = (stored(plant()), observed(vec![pod("ignition-0")]));
     assert_eq!(settled(&mut sync, &mut observed).status.last_sync_commit, None);
+    let pods = std::mem::take(&mut observed.pods);
+    assert!(settled(&mut sync, &mut observed).status.last_sync_commit.is_some());
+    observed.pods = pods;
+    assert_eq!(settled(&mut sync, &mut observed).status.last_sync_commit, None);
 }
 
 #[test]

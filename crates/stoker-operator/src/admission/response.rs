@@ -1,11 +1,11 @@
-//! The response to an AdmissionReview.
+//! The response to an `AdmissionReview`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use stoker_core::admission::Decision;
 
-/// Builds the AdmissionReview that answers the request with this id.
+/// Builds the `AdmissionReview` that answers the request with this id.
 pub(super) fn build(uid: &str, decision: &Decision) -> Vec<u8> {
     let mut response = json!({ "uid": uid, "allowed": true });
     match decision {

@@ -9,6 +9,7 @@ use kube::{Client, Resource as _, ResourceExt as _};
 use sha2::{Digest as _, Sha256};
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
+use stoker_api::condition::EventReason;
 use stoker_core::reconcile::{Event, Regarding, Severity};
 use tokio::sync::mpsc;
 
@@ -73,8 +74,14 @@ fn name_of(sync: &GatewaySync, event: &Event) -> String {
         Regarding::Sync => "",
         Regarding::Pod { uid, .. } => uid,
     };
-    // The version changes with every status, so that the same thing can be told again later.
-    let version = sync.metadata.resource_version.as_deref().unwrap_or_default();
+    let metadata = &sync.metadata;
+    // The version changes with every status, so that the same thing can be told again later. That
+    // a commit is there is told once.
+    let version = match event.reason {
+        EventReason::SyncCompleted => &metadata.uid,
+        _ => &metadata.resource_version,
+    };
+    let version = version.as_deref().unwrap_or_default();
     for part in [version, about, event.reason.as_str(), &event.note] {
         hash.update(part);
         hash.update([0]);

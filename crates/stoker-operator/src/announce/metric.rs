@@ -213,12 +213,15 @@ impl Inner {
         if let Some(info) = before.info.as_ref().filter(|info| now.info.as_ref() != Some(info)) {
             self.info.remove(info);
         }
-        before
-            .conditions
-            .difference(&now.conditions)
-            .for_each(|it| drop(self.conditions.remove(it)));
-        before.gateways.difference(&now.gateways).for_each(|it| drop(self.gateways.remove(it)));
-        before.pods.difference(&now.pods).for_each(|it| drop(self.last_syncs.remove(it)));
+        for labels in before.conditions.difference(&now.conditions) {
+            self.conditions.remove(labels);
+        }
+        for labels in before.gateways.difference(&now.gateways) {
+            self.gateways.remove(labels);
+        }
+        for labels in before.pods.difference(&now.pods) {
+            self.last_syncs.remove(labels);
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use super::plan::{Plan, decide};
 use crate::run::Shared;
 
 /// How often everything is checked when nothing happens.
-const INTERVAL: Duration = Duration::from_secs(60);
+const INTERVAL: Duration = Duration::from_mins(1);
 /// How soon a failed check is repeated.
 const RETRY: Duration = Duration::from_secs(2);
 /// How long the API servers get to hear of a new CA before a pair of it is served.

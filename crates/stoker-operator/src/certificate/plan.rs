@@ -37,11 +37,12 @@ pub(super) fn decide(material: Option<&Material>, names: &[String], now: Timesta
     let age = |made: Timestamp| days_since(made, now);
     let authority = age(material.authority.made);
     // A time in the future, further than clocks differ, was not written by a working clock.
-    if authority >= CA_RENEWED_AFTER_DAYS || authority < -OVERLAP_DAYS {
+    if !(-OVERLAP_DAYS..CA_RENEWED_AFTER_DAYS).contains(&authority) {
         return Plan::ReplaceAuthority;
     }
     let leaf = age(material.leaf.made);
-    if leaf >= LEAF_RENEWED_AFTER_DAYS || leaf < -OVERLAP_DAYS || material.leaf.names != names {
+    let is_current = (-OVERLAP_DAYS..LEAF_RENEWED_AFTER_DAYS).contains(&leaf);
+    if !is_current || material.leaf.names != names {
         return Plan::ReplaceLeaf;
     }
     if !material.previous.is_empty() && authority >= OVERLAP_DAYS {

@@ -54,6 +54,7 @@ pub(crate) async fn apply(
     key: &Key,
     sync: &GatewaySync,
     writes: &[Write],
+    metadata_version: Option<&str>,
 ) -> Applied {
     let mut applied = Applied::default();
     match patch_sync(context, key, sync, writes).await {
@@ -61,7 +62,7 @@ pub(crate) async fn apply(
         Err(fault) => applied.fail(&fault),
     }
     for write in writes {
-        if let Err(fault) = apply_one(context, key, sync, write).await {
+        if let Err(fault) = apply_one(context, key, sync, write, metadata_version).await {
             applied.fail(&fault);
         }
     }
@@ -73,6 +74,7 @@ async fn apply_one(
     key: &Key,
     sync: &GatewaySync,
     write: &Write,
+    metadata_version: Option<&str>,
 ) -> Result<(), Fault> {
     match write {
         // Both are changes of the GatewaySync itself, and were made in one request.
@@ -83,21 +85,23 @@ async fn apply_one(
             put(context, &shard_map(sync, *shard)).await?;
             want_reports(context, key, sync, *shard).await
         }
-        Write::Metadata(metadata) => publish_metadata(context, key, sync, metadata).await,
+        Write::Metadata(metadata) => {
+            let version = metadata_version.map(ToOwned::to_owned);
+            publish_metadata(context, sync, metadata, version).await
+        }
     }
 }
 
 /// Publishes metadata, unless what is published has changed since it was observed.
 pub(crate) async fn publish_metadata(
     context: &Context,
-    key: &Key,
     sync: &GatewaySync,
     metadata: &Metadata,
+    observed_version: Option<String>,
 ) -> Result<(), Fault> {
     let data = metadata.to_data().map_err(Fault::Metadata)?;
-    let mut object_meta = owned_by(sync, names::metadata_config_map(&key.name));
-    let known = context.cache.belongings(key, sync.metadata.uid.as_deref()).metadata;
-    object_meta.resource_version = known.and_then(|known| known.resource_version);
+    let mut object_meta = owned_by(sync, names::metadata_config_map(&sync.name_any()));
+    object_meta.resource_version = observed_version;
     put(context, &ConfigMap { metadata: object_meta, data: Some(data), ..ConfigMap::default() })
         .await
 }

@@ -50,6 +50,10 @@ pub(crate) struct Undecodable {
     pub(crate) generation: Option<i64>,
     /// Its version.
     pub(crate) resource_version: Option<String>,
+    /// Its finalizers.
+    pub(crate) finalizers: Vec<String>,
+    /// Whether it is being deleted.
+    pub(crate) is_deleted: bool,
 }
 
 /// Everything that belongs to one GatewaySync, as far as it has its present UID.
@@ -270,6 +274,14 @@ impl Cache {
         })
     }
 
+    /// Takes note of the version of a Secret that was just read.
+    pub(crate) fn saw_secret(&self, key: &Key, version: Option<String>) {
+        self.write(|tables| match version {
+            Some(version) => drop(tables.secrets.insert(key.clone(), version)),
+            None => drop(tables.secrets.remove(key)),
+        });
+    }
+
     /// Takes note of the emergency stop, and says whether that is a change.
     pub(crate) fn on_emergency(&self, reason: Option<String>) -> bool {
         self.write(|tables| {
@@ -379,7 +391,9 @@ impl Known {
         let (now, before) = match (self, before) {
             (Self::Sync(now), Self::Sync(before)) => (&now.metadata, &before.metadata),
             (Self::Undecodable(now), Self::Undecodable(before)) => {
-                return now.generation == before.generation && now.fault == before.fault;
+                return now.generation == before.generation
+                    && now.fault == before.fault
+                    && now.is_deleted == before.is_deleted;
             }
             (Self::Sync(_), Self::Undecodable(_)) | (Self::Undecodable(_), Self::Sync(_)) => {
                 return false;
@@ -405,6 +419,8 @@ impl From<DeserializeGuard<GatewaySync>> for Known {
                 fault: invalid.error,
                 generation: invalid.metadata.generation,
                 resource_version: invalid.metadata.resource_version,
+                finalizers: invalid.metadata.finalizers.unwrap_or_default(),
+                is_deleted: invalid.metadata.deletion_timestamp.is_some(),
             }),
         }
     }

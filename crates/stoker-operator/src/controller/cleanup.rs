@@ -15,7 +15,7 @@ use stoker_api::chain::Chain;
 use stoker_api::contract::metadata::Metadata;
 use stoker_api::names::FINALIZER;
 
-use super::cache::{Belongings, Key};
+use super::cache::{Belongings, Key, Undecodable};
 use super::{Context, Error, Next, apply};
 use crate::controller::apply::{is_conflict, is_not_found};
 
@@ -32,7 +32,8 @@ pub(crate) async fn end(context: &Context, key: &Key, sync: &GatewaySync) -> Res
     if let Some(metadata) = published.filter(|metadata| !metadata.is_terminating) {
         let ending = Metadata { is_terminating: true, ..metadata.clone() };
         // Agents that can't be told are not waited for any longer than those that do not answer.
-        if let Err(fault) = apply::publish_metadata(context, key, sync, &ending).await {
+        let version = belongings.metadata.as_ref().and_then(|it| it.resource_version.clone());
+        if let Err(fault) = apply::publish_metadata(context, sync, &ending, version).await {
             let (namespace, name) = (&key.namespace, &key.name);
             tracing::warn!(%namespace, %name, error = %Chain(&fault), "failed to tell agents");
         }
@@ -41,13 +42,22 @@ pub(crate) async fn end(context: &Context, key: &Key, sync: &GatewaySync) -> Res
     if published.is_some() && is_awaited(context, key, &belongings) && !left.is_zero() {
         return Ok(Next::After(left));
     }
-    release(context, key, sync).await
+    release(context, key, sync.finalizers(), sync.resource_version()).await
+}
+
+/// Ends a GatewaySync that can't be read: there is nothing that its agents could be told.
+pub(crate) async fn end_undecodable(
+    context: &Context,
+    key: &Key,
+    fault: &Undecodable,
+) -> Result<Next, Error> {
+    release(context, key, &fault.finalizers, fault.resource_version.clone()).await
 }
 
 /// Forgets a GatewaySync that is gone.
 pub(crate) fn forget(context: &Context, key: &Key) -> Next {
     context.memories.forget(key);
-    context.remotes.forget(key);
+    context.remotes.keep(key, &[]);
     context.announcer.forget(key);
     Next::Rest
 }
@@ -68,13 +78,16 @@ fn is_awaited(context: &Context, key: &Key, belongings: &Belongings) -> bool {
     })
 }
 
-async fn release(context: &Context, key: &Key, sync: &GatewaySync) -> Result<Next, Error> {
+async fn release(
+    context: &Context,
+    key: &Key,
+    finalizers: &[String],
+    version: Option<String>,
+) -> Result<Next, Error> {
     context.check_leading()?;
     let others: Vec<&String> =
-        sync.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).collect();
-    let patch = json!({
-        "metadata": { "finalizers": others, "resourceVersion": sync.resource_version() },
-    });
+        finalizers.iter().filter(|finalizer| *finalizer != FINALIZER).collect();
+    let patch = json!({ "metadata": { "finalizers": others, "resourceVersion": version } });
     let parameters = PatchParams::default();
     match context.syncs(key).patch_metadata(&key.name, &parameters, &Patch::Merge(&patch)).await {
         Ok(_) => Ok(forget(context, key)),

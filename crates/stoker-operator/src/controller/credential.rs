@@ -122,6 +122,8 @@ pub(crate) async fn load(
     let mut secrets = BTreeMap::new();
     for name in names {
         let found = api.get_opt(name).await.map_err(|error| unreadable(name, &error))?;
+        let version = found.as_ref().and_then(|found| found.metadata.resource_version.clone());
+        context.cache.saw_secret(&Key::new(&key.namespace, name), version);
         secrets.insert(name, found);
     }
     let mut material = Material { values: BTreeMap::new(), versions: BTreeMap::new() };
@@ -132,6 +134,19 @@ pub(crate) async fn load(
     let kept = material.remember(sync);
     context.memories.with(key, |memory| memory.credentials = Some(kept));
     Ok(material)
+}
+
+/// Says whether a Secret exists. One that came before any GatewaySync named it left no entry.
+pub(crate) async fn exists(context: &Context, secret: &Key) -> bool {
+    if context.cache.secret_version(secret).is_some() {
+        return true;
+    }
+    let api: Api<Object> = Api::namespaced(context.shared.client.clone(), &secret.namespace);
+    let found = api.get_metadata_opt(&secret.name).await.ok().flatten();
+    let version = found.and_then(|found| found.metadata.resource_version);
+    let exists = version.is_some();
+    context.cache.saw_secret(secret, version);
+    exists
 }
 
 fn unreadable(name: &str, error: &kube::Error) -> Failure {

@@ -8,6 +8,12 @@ pub(crate) enum Error {
     /// This instance does not hold the Lease any more, so it must not write.
     #[error("this instance does not lead any more")]
     NotLeading,
+    /// A pass panicked, which is a fault of ours.
+    #[error("a pass panicked: please report this with the lines above")]
+    Panicked,
+    /// A watch ended, which is a fault of ours.
+    #[error("a watch ended")]
+    WatchEnded,
     /// The status could not be written.
     #[error("failed to publish the status of GatewaySync \"{key}\"")]
     Publish { key: Key, source: Box<kube::Error> },

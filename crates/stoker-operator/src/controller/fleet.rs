@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod as FullPod, Secret};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
@@ -20,6 +21,8 @@ use super::cache::Key;
 use super::pod::{self, Pod};
 use super::watch::{Change, follow};
 
+/// How soon a pod is read again that could not be read.
+const LOOK_UP_AGAIN: Duration = Duration::from_secs(1);
 /// Pods that have ended are of no interest.
 const LIVING: &str = "status.phase!=Succeeded,status.phase!=Failed";
 
@@ -31,8 +34,8 @@ pub(crate) fn watch(context: &Arc<Context>) -> JoinSet<()> {
         watches.spawn(syncs(context, scope));
         watches.spawn(pods(context, scope));
         let (sender, receiver) = mpsc::unbounded_channel();
-        watches.spawn(unlabelled(context, scope, sender));
-        watches.spawn(look_up(Arc::clone(context), receiver));
+        watches.spawn(unlabelled(context, scope, sender.clone()));
+        watches.spawn(look_up(Arc::clone(context), receiver, sender));
         watches.spawn(maps(context, scope));
         if context.settings.auto_bind_agent {
             watches.spawn(roles(context, scope));
@@ -171,7 +174,11 @@ fn unlabelled(
     )
 }
 
-async fn look_up(context: Arc<Context>, mut wanted: mpsc::UnboundedReceiver<Key>) {
+async fn look_up(
+    context: Arc<Context>,
+    mut wanted: mpsc::UnboundedReceiver<Key>,
+    again: mpsc::UnboundedSender<Key>,
+) {
     while let Some(key) = wanted.recv().await {
         let api: Api<Pod> = Api::namespaced(context.shared.client.clone(), &key.namespace);
         match api.get_opt(&key.name).await {
@@ -182,6 +189,8 @@ async fn look_up(context: Arc<Context>, mut wanted: mpsc::UnboundedReceiver<Key>
             Err(error) => {
                 let (namespace, name) = (&key.namespace, &key.name);
                 tracing::warn!(%namespace, %name, %error, "failed to read a pod");
+                tokio::time::sleep(LOOK_UP_AGAIN).await;
+                again.send(key).ok();
             }
         }
     }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::bucket::Bucket;
 use super::cache::Key;
 use super::credential::Remembered;
+use super::remote::RemoteKey;
 
 const RETRY: Backoff = Backoff { first: Duration::from_millis(500), most: Duration::from_secs(30) };
 
@@ -27,8 +28,12 @@ pub(crate) struct Memory {
     pub(crate) bucket: Bucket,
     /// The request that was seen last.
     pub(crate) asked: Option<Asked>,
+    /// When its host key was last to be forgotten.
+    pub(crate) forgotten: Option<Instant>,
     /// What is kept of its credentials.
     pub(crate) credentials: Option<Remembered>,
+    /// The remotes that it asks.
+    pub(crate) remotes: Vec<RemoteKey>,
 }
 
 /// A request to ask the remote at once.
@@ -60,13 +65,25 @@ impl Memories {
 
 impl Memory {
     fn new() -> Self {
-        Self { failures: 0, bucket: Bucket::full(Instant::now()), asked: None, credentials: None }
+        Self {
+            failures: 0,
+            bucket: Bucket::full(Instant::now()),
+            asked: None,
+            forgotten: None,
+            credentials: None,
+            remotes: Vec::new(),
+        }
     }
 
     /// Counts a failed pass, and returns how long to wait.
     pub(crate) fn failed(&mut self) -> Duration {
         self.failures = self.failures.saturating_add(1);
         RETRY.delay(self.failures, fastrand::f64())
+    }
+
+    /// Returns when the last request was seen.
+    pub(crate) fn asked_at(&self) -> Option<Instant> {
+        self.asked.as_ref().and_then(|asked| asked.at)
     }
 
     /// Takes note of a request, and returns when the controller saw it first.

@@ -4,7 +4,7 @@
 //! the remote is asked or when they have changed.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -19,6 +19,8 @@ use stoker_core::reconcile::{Failure, HostKeys, Observed, Receiver, Remote, Righ
 use stoker_core::refs::{self, Answer, Scope, Unreachable, Wanted};
 use stoker_git::host_key;
 
+use tokio::time::Instant;
+
 use super::arguments::ReceiverSecrets;
 use super::cache::{Belongings, Key};
 use super::remote::{Demand, Listing, Query, RemoteKey, unresolved};
@@ -27,6 +29,8 @@ use super::{Context, Error, Next, credential};
 /// What was observed, and when to look again.
 pub(crate) struct Observation {
     pub(crate) facts: Observed,
+    /// The version of the metadata that was observed.
+    pub(crate) metadata_version: Option<String>,
     pub(crate) next: Next,
 }
 
@@ -38,7 +42,11 @@ struct Inquiry<'a> {
     url: RepoUrl,
     credentials: credential::Digest,
     pinned: Option<String>,
+    /// Host keys that were learned before this count for nothing.
+    forgotten: Option<Instant>,
     demand: Demand,
+    /// The remotes that were asked.
+    asked: Mutex<Vec<RemoteKey>>,
 }
 
 /// One answer of a remote.
@@ -73,7 +81,7 @@ pub(crate) async fn observe(
             Rights::NotManaged
         },
         emergency: context.cache.emergency(),
-        receiver: receiver(context, key, sync),
+        receiver: receiver(context, key, sync).await,
         pods,
     };
     for pod in &facts.pods {
@@ -84,7 +92,8 @@ pub(crate) async fn observe(
         }
     }
     let next = ask(context, key, sync, &belongings, &mut facts).await;
-    Ok(Observation { facts, next })
+    let metadata_version = belongings.metadata.and_then(|metadata| metadata.resource_version);
+    Ok(Observation { facts, metadata_version, next })
 }
 
 /// Asks the remote about every wanted ref, and fills in what it says.
@@ -121,7 +130,10 @@ async fn ask(
         }
     };
     let demand = demand(context, key, sync);
-    let inquiry = Inquiry { context, key, sync, url, credentials, pinned, demand };
+    let forgotten = forgotten(context, key, sync);
+    let asked = Mutex::default();
+    let inquiry =
+        Inquiry { context, key, sync, url, credentials, pinned, forgotten, demand, asked };
     let main = inquiry.resolve(&wanted).await;
     if main.is_since_asked {
         facts.asked_by = asked_by(sync);
@@ -143,6 +155,7 @@ async fn ask(
         facts.overrides.insert(pod.name.clone(), reply.remote);
         next = next.sooner(reply.next.map_or(Next::Rest, Next::After));
     }
+    inquiry.settle();
     next
 }
 
@@ -161,6 +174,7 @@ impl Inquiry<'_> {
             Scope::Branches | Scope::Tags | Scope::BranchesAndTags => Scope::BranchesAndTags,
         };
         let remote = RemoteKey::new(&self.credentials, self.pinned.as_deref(), scope);
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(remote);
         let look = self.context.remotes.look(remote, self.key, self.demand);
         if let Some(claim) = look.claim {
             match self.query(scope).await {
@@ -168,7 +182,8 @@ impl Inquiry<'_> {
                 Err(failure) => claim.fail(failure),
             }
         }
-        match look.outcome {
+        let outcome = look.outcome.filter(|outcome| !self.is_forgotten(outcome));
+        match outcome {
             None => Reply {
                 remote: Remote::Asked,
                 host_key: None,
@@ -178,14 +193,21 @@ impl Inquiry<'_> {
             Some(Err(failure)) => Reply { next: look.next, ..Reply::failed(failure) },
             Some(Ok(listing)) => {
                 let since = self.demand.since;
+                let (found, again) = self.find(&wanted, remote, &listing, scope).await;
+                let both = look.next.into_iter().chain(again);
                 Reply {
-                    remote: self.find(&wanted, remote, &listing, scope).await,
+                    remote: found,
                     host_key: listing.host_key.clone(),
                     is_since_asked: since.is_some_and(|since| listing.started >= since),
-                    next: look.next,
+                    next: both.min(),
                 }
             }
         }
+    }
+
+    fn is_forgotten(&self, outcome: &Result<Arc<Listing>, Failure>) -> bool {
+        let learned = outcome.as_ref().ok().filter(|listing| listing.host_key.is_some());
+        learned.zip(self.forgotten).is_some_and(|(listing, at)| listing.started < at)
     }
 
     async fn find(
@@ -194,11 +216,11 @@ impl Inquiry<'_> {
         remote: RemoteKey,
         listing: &Arc<Listing>,
         scope: Scope,
-    ) -> Remote {
+    ) -> (Remote, Option<Duration>) {
         let query = match refs::resolve(wanted, &listing.refs) {
-            Ok(Answer::Resolved(resolution)) => return Remote::Resolved(resolution),
+            Ok(Answer::Resolved(resolution)) => return (Remote::Resolved(resolution), None),
             Ok(Answer::NeedsHistory(query)) => query,
-            Err(error) => return Remote::Failed(unresolved(&error)),
+            Err(error) => return (Remote::Failed(unresolved(&error)), None),
         };
         let look = self.context.remotes.look_at_history(remote, &query, listing);
         if let Some(claim) = look.claim {
@@ -207,13 +229,30 @@ impl Inquiry<'_> {
                 Err(failure) => claim.fail(failure),
             }
         }
-        match look.outcome {
+        let found = match look.outcome {
             None => Remote::Asked,
             Some(Err(failure)) => Remote::Failed(failure),
             Some(Ok(history)) => match refs::resolve_in(&history, wanted, Unreachable::Refused) {
                 Ok(resolution) => Remote::Resolved(resolution),
                 Err(error) => Remote::Failed(unresolved(&error)),
             },
+        };
+        (found, look.next)
+    }
+
+    /// Lets go of remotes that this GatewaySync does not ask any more.
+    fn settle(&self) {
+        let mut asked =
+            std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner));
+        asked.sort();
+        asked.dedup();
+        let is_same = self.context.memories.with(self.key, |memory| {
+            let is_same = memory.remotes == asked;
+            memory.remotes.clone_from(&asked);
+            is_same
+        });
+        if !is_same {
+            self.context.remotes.keep(self.key, &asked);
         }
     }
 
@@ -248,6 +287,16 @@ fn allowed(context: &Context, text: &str) -> Result<RepoUrl, Failure> {
 
 fn is_forgotten(sync: &GatewaySync) -> bool {
     annotation(sync, Annotation::ForgetHostKey) == Some(TRUE)
+}
+
+/// Returns since when a learned host key counts.
+fn forgotten(context: &Context, key: &Key, sync: &GatewaySync) -> Option<Instant> {
+    context.memories.with(key, |memory| {
+        if is_forgotten(sync) && memory.forgotten.is_none_or(|at| Some(at) < memory.asked_at()) {
+            memory.forgotten = memory.asked_at().or_else(|| Some(Instant::now()));
+        }
+        memory.forgotten
+    })
 }
 
 /// Returns the host keys that were pinned for this server.
@@ -302,19 +351,15 @@ fn annotation(sync: &GatewaySync, annotation: Annotation) -> Option<&str> {
     annotations.get(annotation.as_str()).map(String::as_str).filter(|text| !text.is_empty())
 }
 
-fn receiver(context: &Context, key: &Key, sync: &GatewaySync) -> Receiver {
+async fn receiver(context: &Context, key: &Key, sync: &GatewaySync) -> Receiver {
     let Some(secrets) = context.settings.receiver else { return Receiver::Off };
     let webhook = sync.spec.webhook.as_ref();
     if webhook.is_some_and(|webhook| webhook.enabled == Some(false)) {
         return Receiver::Off;
     }
-    let own = webhook.and_then(|webhook| webhook.secret_ref.as_ref());
-    if let Some(own) = own {
-        let secret = Key::new(&key.namespace, &own.name);
-        return match context.cache.secret_version(&secret) {
-            Some(_) => Receiver::Active,
-            None => Receiver::SecretNotFound,
-        };
+    if let Some(own) = webhook.and_then(|webhook| webhook.secret_ref.as_ref()) {
+        let exists = credential::exists(context, &Key::new(&key.namespace, &own.name)).await;
+        return if exists { Receiver::Active } else { Receiver::SecretNotFound };
     }
     match secrets {
         ReceiverSecrets::OperatorWide => Receiver::Active,

@@ -38,11 +38,9 @@ const FIRST_RETRY: Duration = Duration::from_secs(2);
 const SLOWEST_RETRY: Duration = Duration::from_secs(30);
 /// A query is due a little before the interval is over, so that pollers which come together share.
 const EARLY: f64 = 0.85;
-/// Entries of remotes that no pass looked at for so long are dropped.
-const KEEP: Duration = Duration::from_secs(15 * 60);
 
 /// A repository as one identity with one trust sees it, and which refs are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RemoteKey(Digest);
 
 /// What a remote advertised.
@@ -83,6 +81,8 @@ pub(crate) struct HistoryLook {
     pub(crate) outcome: Option<Result<History, Failure>>,
     /// The right to start a search, where one is due.
     pub(crate) claim: Option<Claim>,
+    /// When to look again, where nothing else would make that happen.
+    pub(crate) next: Option<Duration>,
 }
 
 /// The right to ask a remote. Dropped without being used, it goes back.
@@ -123,7 +123,7 @@ struct Shared {
     metrics: Metrics,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Entry {
     outcome: Option<Result<Arc<Listing>, Failure>>,
     is_running: bool,
@@ -131,7 +131,6 @@ struct Entry {
     finished: Option<Instant>,
     failures: u32,
     interested: HashSet<Key>,
-    used: Instant,
     histories: HashMap<HistoryQuery, Searched>,
 }
 
@@ -140,6 +139,7 @@ struct Searched {
     outcome: Option<Result<History, Failure>>,
     of: Option<Arc<Listing>>,
     is_running: bool,
+    started: Option<Instant>,
     finished: Option<Instant>,
 }
 
@@ -166,9 +166,7 @@ impl Remotes {
     pub(crate) fn look(&self, remote: RemoteKey, who: &Key, demand: Demand) -> Look {
         let now = Instant::now();
         let mut entries = self.0.lock();
-        entries.retain(|_, entry| entry.is_running || now - entry.used < KEEP);
-        let entry = entries.entry(remote).or_insert_with(|| Entry::new(now));
-        entry.used = now;
+        let entry = entries.entry(remote).or_default();
         entry.interested.insert(who.clone());
         let is_due = entry.is_due(demand, now);
         entry.is_running |= is_due;
@@ -187,7 +185,7 @@ impl Remotes {
         let now = Instant::now();
         let mut entries = self.0.lock();
         let Some(entry) = entries.get_mut(&remote) else {
-            return HistoryLook { outcome: None, claim: None };
+            return HistoryLook { outcome: None, claim: None, next: None };
         };
         let searched = entry.histories.entry(query.clone()).or_default();
         let is_same = searched.of.as_ref().is_some_and(|of| of.refs == listing.refs);
@@ -199,15 +197,26 @@ impl Remotes {
             searched.of = Some(Arc::clone(listing));
         }
         let outcome = searched.outcome.clone();
+        let next = (failed && !searched.is_running).then_some(SLOWEST_RETRY);
         let claim = is_due.then(|| self.claim(remote, Subject::History(query.clone())));
-        HistoryLook { outcome, claim }
+        HistoryLook { outcome, claim, next }
     }
 
-    /// Forgets that a GatewaySync is interested.
-    pub(crate) fn forget(&self, who: &Key) {
-        for entry in self.0.lock().values_mut() {
-            entry.interested.remove(who);
+    /// Forgets that a GatewaySync is interested in any remotes but these. A remote in which none is
+    /// interested is dropped.
+    pub(crate) fn keep(&self, who: &Key, remotes: &[RemoteKey]) {
+        let mut entries = self.0.lock();
+        for (remote, entry) in entries.iter_mut() {
+            if !remotes.contains(remote) {
+                entry.interested.remove(who);
+            }
         }
+        entries.retain(|_, entry| entry.is_running || !entry.interested.is_empty());
+    }
+
+    /// Forgets everything: what an earlier term knew may be older than what was announced since.
+    pub(crate) fn forget_all(&self) {
+        self.0.lock().clear();
     }
 
     fn claim(&self, remote: RemoteKey, of: Subject) -> Claim {
@@ -223,9 +232,12 @@ impl Claim {
         let started = Instant::now();
         let failed_before = {
             let mut entries = shared.lock();
-            let entry = entries.entry(remote).or_insert_with(|| Entry::new(started));
-            if of == Subject::Refs {
-                entry.started = Some(started);
+            let entry = entries.entry(remote).or_default();
+            match &of {
+                Subject::Refs => entry.started = Some(started),
+                Subject::History(query) => {
+                    entry.histories.entry(query.clone()).or_default().started = Some(started);
+                }
             }
             entry.failures > 0
         };
@@ -234,11 +246,11 @@ impl Claim {
                 Subject::Refs => {
                     let outcome = shared.pool.list(query, failed_before).await;
                     shared.metrics.queried(outcome.is_ok(), started.elapsed());
-                    shared.finish(remote, outcome);
+                    shared.finish(remote, Some(started), outcome);
                 }
                 Subject::History(wanted) => {
                     let outcome = shared.pool.search(query, wanted.clone(), failed_before).await;
-                    shared.finish_history(remote, &wanted, outcome);
+                    shared.finish_history(remote, &wanted, Some(started), outcome);
                 }
             }
         });
@@ -248,9 +260,9 @@ impl Claim {
     pub(crate) fn fail(mut self, failure: Failure) {
         self.is_used = true;
         match &self.of {
-            Subject::Refs => self.shared.finish(self.remote, Err(failure)),
+            Subject::Refs => self.shared.finish(self.remote, None, Err(failure)),
             Subject::History(query) => {
-                self.shared.finish_history(self.remote, query, Err(failure));
+                self.shared.finish_history(self.remote, query, None, Err(failure));
             }
         }
     }
@@ -275,10 +287,19 @@ impl Shared {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn finish(&self, remote: RemoteKey, outcome: Result<Listing, Failure>) {
+    /// Takes over what a query brought, unless the entry has been dropped and made again since.
+    fn finish(
+        &self,
+        remote: RemoteKey,
+        started: Option<Instant>,
+        outcome: Result<Listing, Failure>,
+    ) {
         let interested = {
             let mut entries = self.lock();
             let Some(entry) = entries.get_mut(&remote) else { return };
+            if started.is_some() && entry.started != started {
+                return;
+            }
             entry.is_running = false;
             entry.finished = Some(Instant::now());
             entry.failures = if outcome.is_ok() { 0 } else { entry.failures.saturating_add(1) };
@@ -292,12 +313,16 @@ impl Shared {
         &self,
         remote: RemoteKey,
         query: &HistoryQuery,
+        started: Option<Instant>,
         outcome: Result<History, Failure>,
     ) {
         let interested = {
             let mut entries = self.lock();
             let Some(entry) = entries.get_mut(&remote) else { return };
             if let Some(searched) = entry.histories.get_mut(query) {
+                if started.is_some() && searched.started != started {
+                    return;
+                }
                 searched.is_running = false;
                 searched.finished = Some(Instant::now());
                 searched.outcome = Some(outcome);
@@ -309,19 +334,6 @@ impl Shared {
 }
 
 impl Entry {
-    fn new(now: Instant) -> Self {
-        Self {
-            outcome: None,
-            is_running: false,
-            started: None,
-            finished: None,
-            failures: 0,
-            interested: HashSet::new(),
-            used: now,
-            histories: HashMap::new(),
-        }
-    }
-
     fn is_due(&self, demand: Demand, now: Instant) -> bool {
         if self.is_running {
             return false;
@@ -377,7 +389,7 @@ mod tests {
             started: Some(now),
             finished: Some(now),
             failures: u32::from(outcome.is_err()),
-            ..Entry::new(now)
+            ..Entry::default()
         }
     }
 
@@ -410,7 +422,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_running_query_is_never_doubled() {
         let now = Instant::now();
-        let mut entry = Entry::new(now);
+        let mut entry = Entry::default();
         assert!(entry.is_due(MINUTE, now));
         entry.is_running = true;
         assert!(!entry.is_due(MINUTE, now + Duration::from_secs(3600)));

@@ -9,15 +9,16 @@ use stoker_testkit::git::http::{Auth, HttpServer};
 use stoker_testkit::git::ssh::{Kind, SshServer};
 use stoker_testkit::object::secret;
 
-use crate::world::{World, eventually, quiet_sync};
+use crate::world::{World, eventually, quiet_sync, version};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_awaited_used_and_rotated() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
     let server = HttpServer::start().unwrap();
-    server.require(Auth::basic("x-access-token", "one"));
+    server.require(Auth::Basic("x-access-token".into(), "one".into()));
     let world = World::start().await;
-    world.sync(quiet_sync("plant", &server.mount("plant", &repo)).token("git")).await;
+    let sync = quiet_sync("plant", &server.mount("plant", &repo)).token("git");
+    world.sync(sync.spec(|spec| spec.git.allow_insecure_http = Some(true))).await;
     let missing = world.until_reason("plant", ConditionType::RefResolved, "SecretNotFound").await;
     assert_eq!(missing.message, "spec.git.auth.token.secretRef: there is no Secret \"git\"");
     assert_eq!(server.requests().len(), 0, "no remote query is made");
@@ -26,16 +27,16 @@ async fn a_token_is_awaited_used_and_rotated() {
     world.until_reason("plant", ConditionType::RefResolved, "AuthenticationFailed").await;
     world.secret(&secret("git", [("token", "one")])).await;
     world.until_announced("plant", &first).await;
-    server.require(Auth::basic("x-access-token", "two"));
-    let second = repo.commit([("projects/a.json", "2")]).unwrap();
+    server.require(Auth::Basic("x-access-token".into(), "two".into()));
+    let second = repo.commit(version("2")).unwrap();
     world.secret(&secret("git", [("token", "two")])).await;
     world.until_announced("plant", &second).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ssh_key_with_known_hosts_is_verified() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
-    let server = SshServer::start().unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let server = tokio::task::spawn_blocking(SshServer::start).await.unwrap().unwrap();
     let world = World::start().await;
     let key = fs::read_to_string(server.user_key(Kind::Ed25519)).unwrap();
     let hosts = fs::read_to_string(server.known_hosts()).unwrap();
@@ -50,8 +51,8 @@ async fn an_ssh_key_with_known_hosts_is_verified() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_host_key_that_is_seen_first_is_pinned_until_it_is_forgotten() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
-    let server = SshServer::start().unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let server = tokio::task::spawn_blocking(SshServer::start).await.unwrap().unwrap();
     let world = World::start().await;
     let key = fs::read_to_string(server.user_key(Kind::Ed25519)).unwrap();
     world.secret(&secret("key", [("ssh-privatekey", &*key)])).await;
@@ -62,12 +63,12 @@ async fn the_host_key_that_is_seen_first_is_pinned_until_it_is_forgotten() {
     let kind = ConditionType::SshHostKeyVerification;
     world.until_reason("plant", kind, "HostKeyTrustedOnFirstUse").await;
     server.change_host_keys().unwrap();
-    repo.commit([("projects/a.json", "2")]).unwrap();
+    repo.commit(version("2")).unwrap();
     world.recheck("plant").await;
     let refused =
         world.until_reason("plant", ConditionType::RefResolved, "RemoteUnreachable").await;
     assert!(refused.message.contains("host key"), "{}", refused.message);
-    let third = repo.commit([("projects/a.json", "3")]).unwrap();
+    let third = repo.commit(version("3")).unwrap();
     world.annotate("plant", Annotation::ForgetHostKey, "true").await;
     let metadata = world.until_announced("plant", &third).await;
     assert_ne!(metadata.known_hosts.as_ref(), Some(&pinned));

@@ -9,11 +9,11 @@ use stoker_api::names;
 use stoker_testkit::git::Repo;
 use stoker_testkit::git::http::HttpServer;
 
-use crate::world::{World, eventually, quiet_sync};
+use crate::world::{World, eventually, quiet_sync, version};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_agents_a_gateway_sync_goes_at_once_and_with_all_that_it_owns() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
     let server = HttpServer::start().unwrap();
     let world = World::start().await;
     world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
@@ -31,7 +31,7 @@ async fn without_agents_a_gateway_sync_goes_at_once_and_with_all_that_it_owns() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn agents_are_told_and_waited_for() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
     let server = HttpServer::start().unwrap();
     let world = World::start().await;
     world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;

@@ -11,7 +11,7 @@ use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::git::{Oid, Repo};
 use stoker_testkit::object::{config_map, gateway_pod};
 
-use crate::world::{World, condition, eventually, is_true, quiet_sync};
+use crate::world::{World, condition, eventually, is_true, quiet_sync, version};
 
 struct Plant {
     world: World,
@@ -21,7 +21,7 @@ struct Plant {
 }
 
 async fn plant() -> Plant {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
     let server = HttpServer::start().unwrap();
     let world = World::start().await;
     world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
@@ -49,7 +49,7 @@ async fn a_report_makes_a_gateway_synced_and_a_new_commit_or_profile_makes_it_no
     assert_eq!(synced.message, "1/1 synced");
     assert_eq!(status.discovered_gateways[0].sync_status, Some(SyncStatus::Synced));
 
-    let second = plant.repo.commit([("projects/a.json", "2")]).unwrap();
+    let second = plant.repo.commit(version("2")).unwrap();
     world.recheck("plant").await;
     world.until_announced("plant", &second).await;
     world.until_reason("plant", ConditionType::Ready, "GatewaysSyncing").await;
@@ -124,8 +124,8 @@ async fn a_pause_by_spec_and_the_emergency_stop_reach_the_agents() {
 async fn invalid_profiles_are_reported_and_never_published() {
     let plant = plant().await;
     let world = &plant.world;
-    // What CEL can't say: a template that does not end.
-    let mapping = json!([{ "source": "{{.GatewayName", "destination": "projects" }]);
+    // What CEL can't say: a template that calls what does not exist.
+    let mapping = json!([{ "source": "{{nothing .GatewayName}}", "destination": "projects" }]);
     let patch =
         json!({ "spec": { "sync": { "profiles": { "default": { "mappings": mapping } } } } });
     world.patch("plant", patch).await;
@@ -164,7 +164,7 @@ async fn a_controller_that_starts_again_writes_nothing_to_a_healthy_plant() {
     plant.world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
     let before = plant.world.get("plant").await.resource_version();
     plant.world.restart();
-    let second = plant.repo.commit([("projects/a.json", "2")]).unwrap();
+    let second = plant.repo.commit(version("2")).unwrap();
     // The first thing that it changes is the commit that came meanwhile.
     let metadata = plant.world.until_announced("plant", &second).await;
     assert_eq!(metadata.commit.unwrap().as_str(), second.as_str());

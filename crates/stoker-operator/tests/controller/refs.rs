@@ -8,17 +8,17 @@ use stoker_api::names::Annotation;
 use stoker_testkit::git::Repo;
 use stoker_testkit::git::http::HttpServer;
 
-use crate::world::{World, condition, eventually, is_true, quiet_sync};
+use crate::world::{World, condition, eventually, is_true, quiet_sync, version};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_push_is_announced_at_once_and_not_at_the_next_poll() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
     let server = HttpServer::start().unwrap();
     let world = World::start().await;
     world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
     let metadata = world.until_announced("plant", &first).await;
     assert_eq!(metadata.trigger, Some(Trigger::SpecChange));
-    let second = repo.commit([("projects/a.json", "2")]).unwrap();
+    let second = repo.commit(version("2")).unwrap();
     let pushed = Instant::now();
     world.recheck("plant").await;
     let metadata = world.until_announced("plant", &second).await;
@@ -33,21 +33,21 @@ async fn a_push_is_announced_at_once_and_not_at_the_next_poll() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_commit_is_found_by_polling() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
     let server = HttpServer::start().unwrap();
     let world = World::start().await;
     world.sync(quiet_sync("plant", &server.mount("plant", &repo)).polling("5s")).await;
     world.until_announced("plant", &first).await;
-    let second = repo.commit([("projects/a.json", "2")]).unwrap();
+    let second = repo.commit(version("2")).unwrap();
     assert_eq!(world.until_announced("plant", &second).await.trigger, Some(Trigger::Polling));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn annotated_tags_ids_and_ranges_lead_to_their_commits() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
     repo.annotated_tag("v1.2.0", &first).unwrap();
-    let second = repo.commit([("projects/a.json", "2")]).unwrap();
-    repo.commit([("projects/a.json", "3")]).unwrap();
+    let second = repo.commit(version("2")).unwrap();
+    repo.commit(version("3")).unwrap();
     let server = HttpServer::start().unwrap();
     let url = server.mount("plant", &repo);
     let store = tempfile::tempdir().unwrap();
@@ -69,7 +69,7 @@ async fn annotated_tags_ids_and_ranges_lead_to_their_commits() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_ref_is_reported_and_the_last_good_commit_stays() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
     let server = HttpServer::start().unwrap();
     let world = World::start().await;
     world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
@@ -87,8 +87,8 @@ async fn an_unknown_ref_is_reported_and_the_last_good_commit_stays() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_requested_ref_counts_until_the_spec_changes() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
-    let other = repo.commit_to("next", [("projects/a.json", "2")]).unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let other = repo.commit_to("next", version("2")).unwrap();
     let server = HttpServer::start().unwrap();
     let world = World::start().await;
     world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
@@ -113,7 +113,7 @@ async fn a_requested_ref_counts_until_the_spec_changes() {
 // P21: one query serves all who share a remote.
 #[tokio::test(flavor = "multi_thread")]
 async fn gateway_syncs_that_share_a_remote_share_its_queries() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
     let server = HttpServer::start().unwrap();
     let url = server.mount("plant", &repo);
     let world = World::start().await;
@@ -131,7 +131,7 @@ async fn gateway_syncs_that_share_a_remote_share_its_queries() {
 // P23: a remote that hangs is its own problem.
 #[tokio::test(flavor = "multi_thread")]
 async fn remotes_that_hang_stall_no_others() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
     let server = HttpServer::start().unwrap();
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
@@ -152,7 +152,7 @@ async fn remotes_that_hang_stall_no_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn file_repositories_are_refused_unless_they_are_allowed() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
     let world = World::start().await;
     world.sync(quiet_sync("plant", &repo.url())).await;
     let found =
@@ -166,7 +166,7 @@ async fn file_repositories_are_refused_unless_they_are_allowed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_remote_that_goes_and_returns_is_reported_both_times() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
     let server = HttpServer::start().unwrap();
     let world = World::start().await;
     world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;

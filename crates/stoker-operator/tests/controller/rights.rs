@@ -9,7 +9,7 @@ use stoker_testkit::git::Repo;
 use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::object::gateway_pod;
 
-use crate::world::{World, eventually, quiet_sync};
+use crate::world::{World, eventually, quiet_sync, version};
 
 async fn may(world: &World, account: &str, verb: &str, config_map: &str) -> bool {
     let namespace = world.namespace.name();
@@ -35,7 +35,7 @@ async fn may(world: &World, account: &str, verb: &str, config_map: &str) -> bool
 // S10, R75, R77: exactly the accounts of gateways, exactly their objects, for as long as they are.
 #[tokio::test(flavor = "multi_thread")]
 async fn agents_read_their_metadata_and_write_their_status_and_nothing_else() {
-    let (repo, first) = Repo::with([("projects/a.json", "1")]).unwrap();
+    let (repo, first) = Repo::with(version("1")).unwrap();
     let server = HttpServer::start().unwrap();
     let url = server.mount("plant", &repo);
     let world = World::start().await;

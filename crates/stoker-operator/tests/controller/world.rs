@@ -24,7 +24,7 @@ use stoker_api::{GatewaySync, crd};
 use stoker_core::applied::{self, Applied};
 use stoker_core::gateway::name_of;
 use stoker_testkit::cluster::{Cluster, Namespace};
-use stoker_testkit::git::Oid;
+use stoker_testkit::git::{Oid, Tree};
 use stoker_testkit::node::succeed;
 use stoker_testkit::object::{GatewaySyncBuilder, gateway_pod, gateway_sync};
 use stoker_testkit::process::{self, Guarded};
@@ -280,6 +280,11 @@ impl World {
 /// Starts a GatewaySync that asks its remote only when it is told to.
 pub(crate) fn quiet_sync(name: &str, url: &str) -> GatewaySyncBuilder {
     gateway_sync(name).repo(url).mapping("projects", "projects").polling("1h")
+}
+
+/// Returns the content of a repository with one file.
+pub(crate) fn version(text: &str) -> Tree {
+    Tree::new().file("projects/a.json", text)
 }
 
 /// Waits until there is a value.

@@ -52,12 +52,11 @@ pub(super) async fn run<H: Handler>(
         () = exchange.activity.idle() => None,
         () = shutdown.requested() => None,
     };
-    let ended = match ended {
-        Some(ended) => ended,
-        None => {
-            connection.as_mut().finish();
-            tokio::time::timeout(GRACE, connection).await.unwrap_or(Ok(()))
-        }
+    let ended = if let Some(ended) = ended {
+        ended
+    } else {
+        connection.as_mut().finish();
+        tokio::time::timeout(GRACE, connection).await.unwrap_or(Ok(()))
     };
     if let Err(error) = ended {
         tracing::debug!(peer = %exchange.peer, %error, "a connection ended early");

@@ -14,13 +14,13 @@ const MOST_SHOWN: usize = 300;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The source failed.
-    #[error("failed to read the commit")]
+    #[error("failed to read the source")]
     Read {
         /// What it said.
         source: source::Error,
     },
     /// A required mapping has no source.
-    #[error("the source {path:?} is not in the commit{}", did_you_mean(.nearest))]
+    #[error("the source {path:?} does not exist{}", did_you_mean(.nearest))]
     SourceMissing {
         /// The mapping's source.
         path: RelPath,
@@ -70,7 +70,7 @@ pub enum Error {
         path: RelPath,
     },
     /// Names that can't be written.
-    #[error("{} in the commit can't be written: {}", count_names(.refused), list_names(.refused))]
+    #[error("{} can't be written: {}", count_names(.refused), list_names(.refused))]
     Names {
         /// The first of them, with the reasons.
         refused: Vec<Refused>,

@@ -44,7 +44,7 @@ impl<'a> Conclusion<'a> {
         self.standing = composed;
         for mount in self.mounts.iter().filter(|mount| mount.content == Content::Absent) {
             let path = self.planning.request.mappings[usize::from(mount.mapping)].source.clone();
-            let message = "the source is not in the commit; its destination is left alone";
+            let message = "the source does not exist; its destination is left alone";
             self.standing.push(Warning::new(Code::SourceAbsent, path, message));
         }
         if self.goes_on {

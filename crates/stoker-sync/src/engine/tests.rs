@@ -194,8 +194,8 @@ fn a_source_that_is_spelled_wrong_gets_a_suggestion() {
         let map = format!("{source}:projects");
         let error = sync(&scratch, &commit, &request(&commit, [&map])).unwrap_err();
         let told = error.source().unwrap().to_string();
-        let end = nearest.map_or("is not in the commit".to_owned(), |nearest| {
-            format!("is not in the commit; did you mean {nearest:?}?")
+        let end = nearest.map_or("does not exist".to_owned(), |nearest| {
+            format!("does not exist; did you mean {nearest:?}?")
         });
         assert_eq!(told, format!("the source {source:?} {end}"));
     }

@@ -1,8 +1,6 @@
-#![expect(clippy::disallowed_methods, reason = "times the phases of a run for the report")]
 //! New files that are durable and wait to be seen.
 
 use std::collections::HashSet;
-use std::time::Instant;
 
 use super::Engine;
 use crate::apply::{self, Application, Undone};
@@ -39,7 +37,6 @@ impl<'e> Written<'e> {
         source: &mut dyn Source,
         cancel: &Cancel,
     ) -> Result<Self, write::Error> {
-        let begin = Instant::now();
         let mut written = Self { engine, plan, groups: Vec::new(), bytes: 0, is_open: true };
         if written.plan.is_noop() {
             return Ok(written);
@@ -53,7 +50,6 @@ impl<'e> Written<'e> {
                 error => Err(error),
             };
         }
-        written.plan.durations.write = begin.elapsed();
         Ok(written)
     }
 
@@ -99,7 +95,6 @@ impl<'e> Written<'e> {
     ///
     /// A value that is dropped instead of applied leaves nothing behind.
     pub fn apply(mut self, renew: &mut dyn FnMut()) -> Result<Report, apply::Error> {
-        let begin = Instant::now();
         let Some(header) = self.plan.work.header.clone() else {
             self.is_open = false;
             return Ok(self.report());
@@ -120,7 +115,6 @@ impl<'e> Written<'e> {
         })?;
         self.is_open = false;
         remember(self.engine, header.generation);
-        self.plan.durations.apply = begin.elapsed();
         if undone.is_empty() {
             return Ok(self.report());
         }
@@ -162,7 +156,6 @@ impl<'e> Written<'e> {
             drift: plan.drift.clone(),
             foreign_kept: plan.foreign_kept.clone(),
             warnings: plan.warnings.clone(),
-            durations: plan.durations,
         }
     }
 }

@@ -206,7 +206,7 @@ impl Deciding<'_> {
             Found::Other(_) | Found::Odd
                 if file.cause == Cause::Commit && file.record.as_ref().is_some_and(is_known) =>
             {
-                let message = "it had been changed here; what the commit holds has replaced it";
+                let message = "it had been changed here; the new content has replaced it";
                 self.warn(Code::DriftOverwritten, path, message);
             }
             Found::Nothing | Found::Wanted(_) | Found::Intact(_) | Found::Other(_) | Found::Odd => {

@@ -120,7 +120,8 @@ impl Deciding<'_> {
         let gone: BTreeSet<RelPath> = self.dropped.keys().chain(&self.orphans).cloned().collect();
         for path in &gone {
             if self.facts.changed_drops.contains(path) {
-                let message = "it had been changed here; the commit does not hold it, so it went";
+                let message =
+                    "it had been changed here; the source no longer has it, so it was deleted";
                 self.warn(Code::DriftOverwritten, path, message);
             }
             let (mapping, source) = self.origin(path);

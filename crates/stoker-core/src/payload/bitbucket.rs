@@ -1,0 +1,63 @@
+//! Bitbucket Cloud (`repo:push`) and Bitbucket Server (`repo:refs_changed`).
+
+use stoker_api::condition::Requester;
+
+use super::scan::LISTED;
+use super::{Delivery, Event, Format, Hint};
+
+/// Bitbucket.
+#[derive(Debug)]
+pub(super) struct Bitbucket;
+
+impl Format for Bitbucket {
+    fn source(&self) -> Requester {
+        Requester::Bitbucket
+    }
+
+    fn read(&self, delivery: &Delivery<'_>) -> Option<Hint> {
+        let (event, repository) = match delivery.header("x-event-key")? {
+            "repo:push" => {
+                (cloud(delivery), delivery.text("repository/full_name").map(str::to_owned))
+            }
+            "repo:refs_changed" => (server(delivery), of_server(delivery)),
+            "diagnostics:ping" => (Event::Nothing("a ping"), None),
+            _ => (Event::Nothing("this kind of event asks for nothing"), None),
+        };
+        Some(Hint { source: self.source(), repository, event, at: None })
+    }
+}
+
+fn of_server(delivery: &Delivery<'_>) -> Option<String> {
+    let project = delivery.text("repository/project/key")?;
+    Some(format!("{project}/{}", delivery.text("repository/slug")?))
+}
+
+fn cloud(delivery: &Delivery<'_>) -> Event {
+    let change =
+        |index: usize, field: &str| delivery.text(&format!("push/changes/{index}/new/{field}"));
+    let of_kind = |kind: &str| -> Vec<String> {
+        let matching = (0..LISTED).filter(|index| change(*index, "type") == Some(kind));
+        matching.filter_map(|index| change(index, "name")).map(str::to_owned).collect()
+    };
+    events(of_kind("branch"), of_kind("tag"))
+}
+
+fn server(delivery: &Delivery<'_>) -> Event {
+    let change = |index: usize, field: &str| delivery.text(&format!("changes/{index}/{field}"));
+    let live = (0..LISTED).filter(|index| change(*index, "type") != Some("DELETE"));
+    let refs: Vec<&str> = live.filter_map(|index| change(index, "ref/id")).collect();
+    let under = |prefix: &str| {
+        refs.iter().filter_map(|full| full.strip_prefix(prefix)).map(str::to_owned).collect()
+    };
+    events(under("refs/heads/"), under("refs/tags/"))
+}
+
+fn events(branches: Vec<String>, tags: Vec<String>) -> Event {
+    if !branches.is_empty() {
+        Event::Push(branches)
+    } else if !tags.is_empty() {
+        Event::Tag(tags)
+    } else {
+        Event::Nothing("no branch and no tag was pushed")
+    }
+}

@@ -1,0 +1,47 @@
+//! GitLab: push, tag push, release.
+
+use stoker_api::condition::Requester;
+
+use super::{Delivery, Event, Format, Hint, event_of, is_zero};
+
+/// GitLab.
+#[derive(Debug)]
+pub(super) struct Gitlab;
+
+impl Format for Gitlab {
+    fn source(&self) -> Requester {
+        Requester::Gitlab
+    }
+
+    fn read(&self, delivery: &Delivery<'_>) -> Option<Hint> {
+        delivery.header("x-gitlab-event")?;
+        let event = match delivery.text("object_kind").or(delivery.text("event_name"))? {
+            "push" | "tag_push" => moved(delivery),
+            "release" => released(delivery),
+            _ => Event::Nothing("this kind of event asks for nothing"),
+        };
+        Some(Hint {
+            source: self.source(),
+            repository: delivery.text("project/path_with_namespace").map(str::to_owned),
+            event,
+            at: delivery.time("released_at"),
+        })
+    }
+}
+
+fn moved(delivery: &Delivery<'_>) -> Event {
+    if is_zero(delivery.text("after")) {
+        return Event::Nothing("the ref was deleted");
+    }
+    delivery.text("ref").map_or(Event::Nothing("the push names no ref"), event_of)
+}
+
+fn released(delivery: &Delivery<'_>) -> Event {
+    if delivery.text("action") != Some("create") {
+        return Event::Nothing("the release was not published just now");
+    }
+    match delivery.text("tag") {
+        Some(tag) => Event::Request(tag.to_owned()),
+        None => Event::Nothing("the release names no tag"),
+    }
+}

@@ -1,0 +1,126 @@
+//! Writes annotations on GatewaySyncs: the first at once, then one per second, the last one counts.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
+use stoker_api::GatewaySync;
+use stoker_api::chain::Chain;
+
+/// The least time between two writes to one GatewaySync.
+const INTERVAL: Duration = Duration::from_secs(1);
+const WITHIN: Duration = Duration::from_secs(5);
+/// Attempts at a write that nobody waits for.
+const ATTEMPTS: u32 = 5;
+
+/// Annotations by name.
+pub(super) type Annotations = BTreeMap<&'static str, String>;
+
+/// Writes annotations. Clones share what is pending.
+#[derive(Clone)]
+pub(super) struct Writer {
+    client: Client,
+    slots: Arc<Mutex<HashMap<Target, Slot>>>,
+}
+
+/// A GatewaySync.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Target {
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    pending: Annotations,
+}
+
+/// Why annotations were not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    NotFound,
+    Unavailable,
+}
+
+impl Writer {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, slots: Arc::default() }
+    }
+
+    /// Writes annotations, now or within a second.
+    pub(super) async fn write(
+        &self,
+        target: Target,
+        annotations: Annotations,
+    ) -> Result<(), Fault> {
+        if self.is_pending(&target, &annotations) {
+            return Ok(());
+        }
+        let written = self.patch(&target, &annotations).await;
+        let writer = self.clone();
+        tokio::spawn(async move { writer.drain(target).await });
+        written
+    }
+
+    /// Adds to what is pending. Where nothing is, this call opens the slot and writes itself.
+    fn is_pending(&self, target: &Target, annotations: &Annotations) -> bool {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = slots.get_mut(target) {
+            slot.pending.extend(annotations.clone());
+            return true;
+        }
+        slots.insert(target.clone(), Slot::default());
+        false
+    }
+
+    /// Writes what came in meanwhile, once per second, until nothing does.
+    async fn drain(self, target: Target) {
+        loop {
+            tokio::time::sleep(INTERVAL).await;
+            let Some(pending) = self.take(&target) else { return };
+            for attempt in 1..=ATTEMPTS {
+                match self.patch(&target, &pending).await {
+                    Ok(()) | Err(Fault::NotFound) => break,
+                    Err(Fault::Unavailable) if attempt == ATTEMPTS => {
+                        let Target { namespace, name } = &target;
+                        tracing::warn!(namespace, name, "dropped a push event, polling finds it");
+                    }
+                    Err(Fault::Unavailable) => tokio::time::sleep(INTERVAL * attempt).await,
+                }
+            }
+        }
+    }
+
+    /// Takes what is pending, and closes the slot where nothing is.
+    fn take(&self, target: &Target) -> Option<Annotations> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let pending = std::mem::take(&mut slots.get_mut(target)?.pending);
+        if pending.is_empty() {
+            slots.remove(target);
+            return None;
+        }
+        Some(pending)
+    }
+
+    async fn patch(&self, target: &Target, annotations: &Annotations) -> Result<(), Fault> {
+        let api: Api<GatewaySync> = Api::namespaced(self.client.clone(), &target.namespace);
+        let patch = json!({ "metadata": { "annotations": annotations } });
+        let patch = Patch::Merge(&patch);
+        let parameters = PatchParams::default();
+        let patched = api.patch_metadata(&target.name, &parameters, &patch);
+        match tokio::time::timeout(WITHIN, patched).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(kube::Error::Api(status))) if status.code == 404 => Err(Fault::NotFound),
+            Ok(Err(error)) => {
+                let Target { namespace, name } = target;
+                let error = Chain(&error);
+                tracing::warn!(namespace, name, %error, "failed to write a push event");
+                Err(Fault::Unavailable)
+            }
+            Err(_) => Err(Fault::Unavailable),
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The admission webhook, its certificate and the receiver against a real API server.
+#![expect(clippy::unwrap_used, reason = "all of this file is test code")]
+
+mod admission;
+mod certificate;
+mod http;
+mod receiver;
+mod world;

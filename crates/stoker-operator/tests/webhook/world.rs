@@ -1,0 +1,228 @@
+//! A namespace with a webhook of its own.
+
+use std::fmt::Debug;
+use std::net::TcpListener;
+use std::process::Stdio;
+use std::sync::Once;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, PostParams};
+use kube::core::NamespaceResourceScope;
+use kube::{Client, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use stoker_api::names::AGENT_CONTAINER;
+use stoker_api::{GatewaySync, crd};
+use stoker_testkit::cluster::{Cluster, Namespace};
+use stoker_testkit::node::succeed;
+use stoker_testkit::object::{GatewaySyncBuilder, PodBuilder};
+use stoker_testkit::process::{self, Guarded};
+
+use crate::http;
+
+const WITHIN: Duration = Duration::from_mins(1);
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// A namespace with a webhook of its own, which serves only that namespace.
+pub(crate) struct World {
+    pub(crate) namespace: Namespace<'static>,
+    pub(crate) client: Client,
+    pub(crate) receiver: u16,
+    webhook: u16,
+    health: u16,
+    operator: Option<Guarded>,
+    flags: Vec<String>,
+}
+
+/// The run's cluster with our definitions in it.
+pub(crate) fn cluster() -> &'static Cluster {
+    static INSTALLED: Once = Once::new();
+    let cluster = Cluster::shared();
+    INSTALLED.call_once(|| {
+        let namespace = cluster.namespace();
+        for definition in crd::all() {
+            namespace.apply(&serde_json::to_string(&definition).unwrap());
+        }
+        let established = ["wait", "--for=condition=Established", "--timeout=30s", "crd"];
+        let crds = ["gatewaysyncs.stoker.io", "syncprofiles.stoker.io"];
+        succeed(cluster.kubectl().args(established).args(crds));
+    });
+    cluster
+}
+
+/// A port that is free at this moment.
+fn port() -> u16 {
+    let listener = TcpListener::bind("[::]:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+impl World {
+    /// Starts a webhook for a namespace of its own, and waits until it is ready.
+    pub(crate) async fn start() -> Self {
+        Self::with(&[]).await
+    }
+
+    /// Starts a webhook with further flags.
+    pub(crate) async fn with(flags: &[String]) -> Self {
+        let namespace = cluster().namespace();
+        let client = cluster().client().await;
+        let mut world = Self {
+            namespace,
+            client,
+            receiver: port(),
+            webhook: port(),
+            health: port(),
+            operator: None,
+            flags: flags.to_vec(),
+        };
+        world.configure();
+        world.restart();
+        world.ready().await;
+        world
+    }
+
+    /// The name of the webhook configuration.
+    pub(crate) fn configuration(&self) -> String {
+        format!("stoker-{}", self.namespace.name())
+    }
+
+    /// Installs the webhook configuration, as the chart does, for this namespace only.
+    pub(crate) fn configure(&self) {
+        let configuration = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "MutatingWebhookConfiguration",
+            "metadata": { "name": self.configuration() },
+            "webhooks": [{
+                "name": "pod-inject.stoker.io",
+                "admissionReviewVersions": ["v1"],
+                "clientConfig": { "url": format!("https://127.0.0.1:{}/mutate-v1-pod", self.webhook) },
+                "failurePolicy": "Ignore",
+                "sideEffects": "None",
+                "timeoutSeconds": 2,
+                "reinvocationPolicy": "IfNeeded",
+                "matchConditions": [{
+                    "name": "asks",
+                    "expression": "has(object.metadata.annotations) && object.metadata.annotations[?'stoker.io/inject'].orValue('') == 'true'",
+                }],
+                "namespaceSelector": {
+                    "matchLabels": { "kubernetes.io/metadata.name": self.namespace.name() },
+                },
+                "rules": [{
+                    "apiGroups": [""],
+                    "apiVersions": ["v1"],
+                    "operations": ["CREATE"],
+                    "resources": ["pods"],
+                    "scope": "Namespaced",
+                }],
+            }],
+        });
+        self.namespace.apply(&configuration.to_string());
+    }
+
+    /// Kills the operator, if it runs, and starts it again.
+    pub(crate) fn restart(&mut self) {
+        self.stop();
+        let name = self.namespace.name();
+        let mut command = process::command(env!("CARGO_BIN_EXE_stoker-operator")).unwrap();
+        command.args(["--mode=webhook", "--log-format=text", "--log-level=warn"]);
+        command.arg("--metrics-bind-address=0");
+        command.args([
+            format!("--namespace={name}"),
+            format!("--watch-namespaces={name}"),
+            format!("--webhook-port={}", self.webhook),
+            format!("--receiver-port={}", self.receiver),
+            format!("--health-probe-bind-address=127.0.0.1:{}", self.health),
+            format!("--webhook-configuration={}", self.configuration()),
+            "--certificate-names=127.0.0.1".to_owned(),
+        ]);
+        command.args(&self.flags).env("KUBECONFIG", cluster().kubeconfig());
+        command.stdout(Stdio::null());
+        self.operator = Some(Guarded::spawn(command).unwrap());
+    }
+
+    /// Kills the operator.
+    pub(crate) fn stop(&mut self) {
+        self.operator = None;
+    }
+
+    /// Waits until the operator is ready.
+    pub(crate) async fn ready(&self) {
+        until("the webhook is ready", async || {
+            let response = http::get(self.health, "/readyz").await.ok()?;
+            (response.status == 200).then_some(())
+        })
+        .await;
+    }
+
+    /// Returns access to objects of the namespace.
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client.clone(), self.namespace.name())
+    }
+
+    /// Creates an object.
+    pub(crate) async fn create<K>(&self, object: &K) -> kube::Result<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + Serialize
+            + DeserializeOwned,
+    {
+        self.api::<K>().create(&PostParams::default(), object).await
+    }
+
+    /// Creates a GatewaySync.
+    pub(crate) async fn sync(&self, builder: GatewaySyncBuilder) -> GatewaySync {
+        self.create(&builder.build()).await.unwrap()
+    }
+
+    /// Creates a pod.
+    pub(crate) async fn pod(&self, builder: PodBuilder) -> kube::Result<Pod> {
+        self.create(&builder.build()).await
+    }
+
+    /// Puts a label on the namespace.
+    pub(crate) fn label(&self, label: &str) {
+        succeed(cluster().kubectl().args(["label", "namespace", self.namespace.name(), label]));
+    }
+
+    /// Reads the webhook configuration.
+    pub(crate) fn webhook_configuration(&self) -> Value {
+        let mut command = cluster().kubectl();
+        command.args(["get", "mutatingwebhookconfiguration", &self.configuration(), "-o", "json"]);
+        serde_json::from_slice(&command.output().unwrap().stdout).unwrap()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.stop();
+        let mut command = cluster().kubectl();
+        command.args(["delete", "mutatingwebhookconfiguration", &self.configuration()]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).status().ok();
+    }
+}
+
+/// Returns the agent's container.
+pub(crate) fn agent(pod: &Pod) -> Option<Value> {
+    let containers = pod.spec.as_ref()?.init_containers.as_ref()?;
+    let agent = containers.iter().find(|it| it.name == AGENT_CONTAINER)?;
+    Some(serde_json::to_value(agent).unwrap())
+}
+
+/// Waits until something holds.
+pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(seen) = look().await {
+            return seen;
+        }
+        assert!(begun.elapsed() < WITHIN, "{what}: not within {WITHIN:?}");
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
