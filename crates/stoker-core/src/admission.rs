@@ -19,6 +19,7 @@
 
 mod asked;
 mod data;
+mod expansion;
 mod hash;
 mod image;
 mod patch;

@@ -8,6 +8,8 @@ mod lookup;
 mod metrics;
 mod response;
 
+use std::time::Duration;
+
 use stoker_core::admission::{Image, Policy, Settings};
 use stoker_runtime::listener::{self, BindAddress};
 use stoker_runtime::server::{Limits, Server};
@@ -15,8 +17,11 @@ use stoker_runtime::server::{Limits, Server};
 use crate::directory::Directory;
 use crate::run::Shared;
 
-use handler::Webhook;
+use handler::{Memory, Webhook};
 pub(crate) use metrics::Metrics;
+
+/// How long the endpoints of the Service may still name a process that ends.
+const LINGER: Duration = Duration::from_secs(3);
 
 /// The arguments of the admission webhook.
 #[derive(Debug, Clone, clap::Args)]
@@ -105,8 +110,16 @@ pub(crate) async fn run(
         return Ok(());
     };
     let settings = arguments.settings();
-    let webhook = Webhook { directory, settings, policy: arguments.policy(), metrics };
-    let limits = Limits { connections: 1024, ..Limits::default() };
+    let policy = arguments.policy();
+    let memory = Memory::default();
+    let webhook = Webhook { directory, settings, policy, metrics, memory };
+    let limits = Limits {
+        connections: 1024,
+        // The API server waits 2 s.
+        request: Duration::from_secs(3),
+        linger: LINGER,
+        ..Limits::default()
+    };
     let server = Server::new(listener, limits, webhook).with_tls(&shared.certificate);
     server.serve(shared.shutdown).await;
     Ok(())

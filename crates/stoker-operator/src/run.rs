@@ -115,7 +115,13 @@ async fn operate(client: Client, arguments: Arguments) -> Result<(), Error> {
         let metrics = controller::Metrics::register(&mut registry);
         let settings = controller::Settings::new(&arguments);
         let part = controller::run(shared.clone(), settings, metrics);
-        parts.spawn(async { part.await.map_err(Error::Controller) });
+        let leadership = shared.leadership.clone();
+        parts.spawn(async move {
+            let ended = part.await;
+            // Not later: servers go on for some seconds, and another instance is to take over.
+            leadership.release().await;
+            ended.map_err(Error::Controller)
+        });
     }
     // Also beside a controller alone: its leader makes the certificate of separate webhooks.
     let serves = arguments.mode.has_webhook() && arguments.admission.webhook_port != 0;

@@ -47,6 +47,7 @@ pub(super) fn build(
         helper: own_program()?,
         limits: Limits::within(timeout),
         server_words: ServerWords::default(),
+        addresses: Vec::new(),
     };
     access.ca_file = authorities((git, &access), arguments, secrets)?;
     access.auth = identity::decide(Facts { git, arguments, access: &access }, secrets)?;

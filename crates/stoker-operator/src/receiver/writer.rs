@@ -9,6 +9,7 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
+use tokio::sync::oneshot;
 
 /// The least time between two writes to one GatewaySync.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -51,6 +52,8 @@ impl Writer {
     }
 
     /// Writes annotations, now or within a second.
+    ///
+    /// The write is a task of its own: a sender that hangs up does not end it.
     pub(super) async fn write(
         &self,
         target: Target,
@@ -59,10 +62,15 @@ impl Writer {
         if self.is_pending(&target, &annotations) {
             return Ok(());
         }
-        let written = self.patch(&target, &annotations).await;
         let writer = self.clone();
-        tokio::spawn(async move { writer.drain(target).await });
-        written
+        let (report, written) = oneshot::channel();
+        tokio::spawn(async move {
+            let result = writer.patch(&target, &annotations).await;
+            // The sender may have gone.
+            report.send(result).ok();
+            writer.drain(target).await;
+        });
+        written.await.unwrap_or(Err(Fault::Unavailable))
     }
 
     /// Adds to what is pending. Where nothing is, this call opens the slot and writes itself.
