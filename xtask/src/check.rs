@@ -1,6 +1,6 @@
 //! Everything that CI runs, in the order in which it fails soonest.
 
-use crate::{debian, generate, sizes, step, test, tool};
+use crate::{debian, error_text, generate, sizes, step, test, tool};
 
 /// Runs all checks, the tests last so that their summary is what one sees.
 pub(crate) fn run() -> anyhow::Result<()> {
@@ -11,6 +11,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     step::quiet("clippy", &mut clippy)?;
     generate::run(&generate::Arguments { check: true })?;
     sizes::run()?;
+    error_text::run()?;
     // Advisories need a database that is not to be had everywhere; they are a release's own step.
     let mut deny = tool::DENY.command()?;
     deny.current_dir(step::root()).args(["--log-level", "error", "check"]);

@@ -8,6 +8,7 @@ mod cli;
 mod cluster;
 mod debian;
 mod e2e;
+mod error_text;
 mod generate;
 mod image;
 mod promises;

@@ -11,7 +11,7 @@
 //! | [`word`] | strings with a meaning: commits, refs, paths, URLs, intervals, secrets |
 //! | [`crd`] | the definitions of the custom resources, as they are installed |
 //! | [`chain`] | the one printer of errors |
-//! | [`warning`], [`retry`] | what a run warns of; when something that failed is tried again |
+//! | [`warning`], [`retry`], [`remedy`] | what a run warns of; when it is tried again; what helps |
 //!
 //! With the feature `generate`, `generated` turns all of this into the CRD files and the reference
 //! pages. With `validate`, `validation` judges a manifest as the API server would.
@@ -26,6 +26,7 @@ pub mod generated;
 pub mod limit;
 pub mod names;
 mod registry;
+pub mod remedy;
 pub mod retry;
 mod rule;
 mod schema;

@@ -190,6 +190,22 @@ mod tests {
     }
 
     #[test]
+    fn every_flag_of_a_remedy_exists() {
+        let mut command = Arguments::command();
+        command.build();
+        let commands = || command.get_subcommands().flat_map(clap::Command::get_arguments);
+        for remedy in crate::remedy::each() {
+            let hint = crate::remedy::hint(&remedy);
+            for flag in
+                hint.split([' ', ';', ',', ')', ':']).filter_map(|word| word.strip_prefix("--"))
+            {
+                let is_known = commands().any(|argument| argument.get_long() == Some(flag));
+                assert!(is_known, "no --{flag}: {hint}");
+            }
+        }
+    }
+
+    #[test]
     fn every_flag_is_on_the_page_of_flags() {
         let page = reference::render(Arguments::command());
         let mut command = Arguments::command();

@@ -1,20 +1,25 @@
 //! From the errors of the steps to what a user reads: a reason, the chain of causes, the next
 //! command.
 
-use std::error::Error;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 
-use jiff::Timestamp;
 use stoker_api::chain::Chain;
 use stoker_api::condition::Reason;
+use stoker_api::remedy::Remedy;
+use stoker_git::auth;
 use stoker_run::DiskError;
-use stoker_run::step::{OpenError, apply, compose, plan, write};
+use stoker_run::step::{OpenError, apply, compose, manipulate, plan, write};
 
 use crate::failure::Failure;
-use crate::job::{MEND_THE_PROFILE, Target};
+use crate::job::{FIX_THE_PROFILE, Target};
 use crate::output::shown;
+use crate::remedy;
+
+/// How a deletion is confirmed where the command goes on and on.
+pub(crate) const CONFIRM_IN_DEV: &str =
+    "stop it with Ctrl-C and start it again with --allow-mass-delete";
 
 /// What a command does, as far as it matters for a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +28,8 @@ pub(crate) enum Mode {
     Sync,
     /// It only plans.
     Plan,
+    /// It brings a working directory to the data directory, again and again.
+    Dev,
 }
 
 /// Why a run failed, for the user.
@@ -30,19 +37,19 @@ pub(crate) fn run(error: &stoker_run::Error, target: &Target, mode: Mode) -> Fai
     use stoker_run::Error;
     let failure = Failure::world(error.reason(), error);
     match error {
-        Error::Profile(_) => failure.hint(MEND_THE_PROFILE),
+        Error::Profile(_) => failure.hint(FIX_THE_PROFILE),
         Error::Open(cause) => open(failure, cause, target, mode),
-        Error::Fetch(error) => git(error),
-        Error::Plan(cause) => plan(failure, cause, target),
+        Error::Fetch(error) => git(error, target),
+        Error::Plan(cause) => plan(failure, cause, target, mode),
         Error::Write(cause) => write(failure, cause, target),
         Error::Apply(cause) => apply(failure, cause, target),
         Error::Gateway(error) | Error::ScanLock(error) | Error::Scan(error) => {
-            failure.hint(error.hint())
+            failure.hint(remedy::hint(&error.remedy()))
         }
         Error::ProjectsNotLoaded { .. } => {
             failure.hint("look at the gateway's log for what it says of their project.json")
         }
-        Error::RecordScan(cause) => on_disk(failure, cause, target)
+        Error::RecordScan(_) => failure
             .hint("the files and the scan are done; run it again, and the scan is made once more"),
     }
 }
@@ -52,12 +59,13 @@ fn open(failure: Failure, error: &OpenError, target: &Target, mode: Mode) -> Fai
     let data = shown(target.data());
     match (failure.reason, error) {
         (Reason::Cancelled, _) => failure,
-        (Reason::Locked, _) => Failure { message: with_readable_time(&failure.message), ..failure }
-            .hint("wait for the other run, or give it longer with --lock-timeout 5m"),
+        (Reason::Locked, _) => {
+            failure.hint("wait for the other run, or give it longer with --lock-timeout 5m")
+        }
         (Reason::DataDirectoryMissing, _) => {
             let message = format!("the data directory {data} does not exist");
             let hint = match mode {
-                Mode::Sync => "check --data, or add --create to make it".to_owned(),
+                Mode::Sync | Mode::Dev => "check --data, or add --create to make it".to_owned(),
                 // A plan makes none, though --create is given.
                 Mode::Plan => {
                     format!("check --data; a plan only looks, so make it first: mkdir -p {data}")
@@ -65,37 +73,52 @@ fn open(failure: Failure, error: &OpenError, target: &Target, mode: Mode) -> Fai
             };
             Failure { message, ..failure }.hint(hint)
         }
-        (_, OpenError::Disk { source }) => {
-            let place = target.data().join(OsStr::from_bytes(source.path()));
-            on_disk(failure, error, target).hint(format!("look at it: ls -ld {}", shown(&place)))
+        (_, OpenError::Disk { source })
+            if source.kind() == ErrorKind::NotADirectory && target.data().is_file() =>
+        {
+            let message = format!("--data {data} is a file, not a directory");
+            Failure { message, ..failure }.hint("name the gateway's data directory with --data")
         }
-        _ => on_disk(failure, error, target).hint(format!("look at it: ls -ld {data}")),
+        (_, OpenError::Disk { source }) if source.kind() == ErrorKind::ReadOnlyFilesystem => {
+            failure.hint(read_only(target))
+        }
+        (_, OpenError::Disk { source }) => {
+            let data = target.data();
+            let is_data = data.as_os_str().as_bytes() == source.path().as_bytes();
+            let below = data.join(OsStr::from_bytes(source.path()));
+            let place = shown(if is_data { data } else { &below });
+            failure.hint(format!("look at it: ls -ld {place}"))
+        }
+        _ => failure.hint(format!("look at it: ls -ld {data}")),
     }
 }
 
-/// The moment since which a lock is held, as people write it. The holder wrote seconds since 1970.
-fn with_readable_time(message: &str) -> String {
-    let Some((before, after)) = message.split_once(" since ") else { return message.to_owned() };
-    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-    let (seconds, rest) = after.split_at(digits);
-    let time = seconds.parse().ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
-    time.map_or(message.to_owned(), |time| format!("{before} since {time}{rest}"))
-}
-
 /// There is no plan.
-fn plan(failure: Failure, error: &plan::Error, target: &Target) -> Failure {
+fn plan(failure: Failure, error: &plan::Error, target: &Target, mode: Mode) -> Failure {
     match error {
         plan::Error::Compose { source } => compose(failure, source, target),
+        plan::Error::MassDeletion(_) if mode == Mode::Dev => failure.hint(CONFIRM_IN_DEV),
+        plan::Error::OtherRepository { .. } => {
+            failure.hint("if that is meant, look with `stoker plan`, then add --allow-mass-delete")
+        }
+        plan::Error::Link { path } => {
+            let place = target.data().join(OsStr::from_bytes(path));
+            let place = shown(&place);
+            failure.hint(format!("if its target is right (ls -ld {place}), add --follow {path}"))
+        }
         plan::Error::MassDeletion(_) => {
             failure.hint("look with `stoker plan`, then add --allow-mass-delete")
         }
-        plan::Error::Make { path, .. } => {
-            let what = if failure.message.contains("`.GatewayName` is not known") {
-                "the name of the gateway comes by --gateway-name NAME"
-            } else {
-                "a variable comes by --var NAME=VALUE"
+        plan::Error::Make { path, source } => {
+            let missing = match source {
+                manipulate::Error::Template { source } => source.missing.as_deref(),
+                _ => None,
             };
-            failure.hint(format!("mend the template or patch that makes {path}; {what}"))
+            let step = format!("fix the template or patch that makes {path}");
+            match missing.and_then(give) {
+                Some(give) => failure.hint(format!("{step}, or {give}")),
+                None => failure.hint(step),
+            }
         }
         plan::Error::Conflict { path, .. } => {
             let place = target.data().join(OsStr::from_bytes(path));
@@ -103,13 +126,25 @@ fn plan(failure: Failure, error: &plan::Error, target: &Target) -> Failure {
         }
         plan::Error::Drift { .. } | plan::Error::Survey { .. } => {
             let data = shown(target.data());
-            on_disk(failure, error, target).hint(format!("look at it: ls -la {data}"))
+            failure.hint(format!("look at it: ls -la {data}"))
         }
         plan::Error::Fetch { .. } | plan::Error::Cancelled(_) => failure,
     }
 }
 
-/// The commit can't be laid out as the mappings say.
+/// How a user gives a field of templates a value that has none.
+pub(crate) fn give(field: &str) -> Option<String> {
+    match field {
+        ".GatewayName" => Some("give it: --gateway-name NAME".to_owned()),
+        ".CRName" => Some("add metadata.name to the file".to_owned()),
+        field => {
+            let name = field.strip_prefix(".Vars.")?;
+            Some(format!("give it a value: --var {name}=VALUE"))
+        }
+    }
+}
+
+/// The source can't be laid out as the mappings say.
 fn compose(failure: Failure, error: &compose::Error, target: &Target) -> Failure {
     let listing = &target.listing;
     match error {
@@ -117,25 +152,29 @@ fn compose(failure: Failure, error: &compose::Error, target: &Target) -> Failure
         compose::Error::SourceMissing { .. } => {
             failure.hint(format!("check the source of the mapping: {listing}"))
         }
-        compose::Error::Names { .. } => {
-            failure.hint("rename them in the repository, or exclude them")
-        }
+        compose::Error::FileOverDirectory { path, file } => failure.hint(format!(
+            "to put the file into the directory, end its destination with a slash: --map {file}:{path}/"
+        )),
+        compose::Error::Names { .. } => failure.hint("rename them, or exclude them"),
         compose::Error::TooManyEntries { .. } => {
-            failure.hint("map less of the repository, or exclude what no gateway needs")
+            failure.hint("map a smaller part, or exclude what no gateway needs")
         }
-        _ => failure.hint(format!("look at what is there: {listing}, then mend the mapping")),
+        _ => failure.hint(format!("look at what is there: {listing}, then fix the mapping")),
     }
 }
 
 /// The new files could not be written.
 fn write(failure: Failure, error: &write::Error, target: &Target) -> Failure {
     match (failure.reason, error) {
-        (Reason::DiskFull, _) => on_disk(failure, error, target).hint(make_room(target)),
+        (Reason::DiskFull, _) => failure.hint(make_room(target)),
         (_, write::Error::Read { .. } | write::Error::Cancelled(_)) => failure,
-        (_, write::Error::LfsPointer { .. }) => {
-            failure.hint("commit the file itself, or exclude it with --exclude")
+        (_, write::Error::LfsPointers { .. }) => {
+            failure.hint("commit the files themselves, or exclude them with --exclude")
         }
-        _ => on_disk(failure, error, target).hint(
+        (_, write::Error::Disk { source }) if source.kind() == ErrorKind::ReadOnlyFilesystem => {
+            failure.hint(read_only(target))
+        }
+        _ => failure.hint(
             "nothing was applied; look at the volume (df -h, dmesg | tail), then run it again",
         ),
     }
@@ -145,7 +184,7 @@ fn write(failure: Failure, error: &write::Error, target: &Target) -> Failure {
 fn apply(failure: Failure, error: &apply::Error, target: &Target) -> Failure {
     match error {
         apply::Error::Incomplete { failed, .. } => incomplete(failure, failed.first(), target),
-        _ => on_disk(failure, error, target).hint("run the same command again to finish it"),
+        _ => failure.hint("run the same command again to finish it"),
     }
 }
 
@@ -164,17 +203,9 @@ fn incomplete(failure: Failure, first: Option<&DiskError>, target: &Target) -> F
     ))
 }
 
-/// Something of the data directory failed. The engine knows it as that; its path is added.
-fn on_disk(failure: Failure, error: &(dyn Error + 'static), target: &Target) -> Failure {
-    let mut causes =
-        std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
-    let on_root = causes
-        .find_map(|error| error.downcast_ref::<DiskError>().filter(|error| error.path().is_root()));
-    let Some(on_root) = on_root else { return failure };
-    let said = on_root.to_string();
+fn read_only(target: &Target) -> String {
     let data = shown(target.data());
-    let message = failure.message.replace(&said, &format!("{said} {data}"));
-    Failure { message, ..failure }
+    format!("the volume is mounted read-only; see how: findmnt -T {data}")
 }
 
 fn make_room(target: &Target) -> String {
@@ -183,31 +214,31 @@ fn make_room(target: &Target) -> String {
 }
 
 /// Git did not do what was asked.
-pub(crate) fn git(error: &stoker_git::Error) -> Failure {
-    let failure = Failure::world(stoker_run::git_reason(error), error);
-    match error.hint() {
+pub(crate) fn git(error: &stoker_git::Error, target: &Target) -> Failure {
+    let mut failure = Failure::world(stoker_run::git_reason(error), error);
+    if let stoker_git::Error::Credentials { remote, source } = error
+        && let auth::Error::GithubApp { api, key, source } = source
+    {
+        let (key, cause) = (target.title(key), Chain(source));
+        failure.message = format!(
+            "failed to authenticate to {remote}: failed to get a token for the GitHub App from \
+             {api} with the key {key}: {cause}"
+        );
+    }
+    if let (stoker_git::Error::NotACommit { remote, object }, Some(git_ref)) =
+        (error, &target.run.values.git_ref)
+    {
+        failure.message = format!(
+            "the ref {git_ref:?} of {remote} is {object}, a file or a directory, not a commit"
+        );
+    }
+    let Some(remedy) = error.remedy() else { return failure };
+    let hint = remedy::hint(&remedy);
+    match (error, remedy) {
         // The default place is chosen by HOME, which a user may not be able to change.
-        Some(hint)
-            if matches!(error, stoker_git::Error::Store { .. }) && !hint.contains("--store") =>
-        {
+        (stoker_git::Error::Store { .. }, Remedy::Step(_)) => {
             failure.hint(format!("{hint}; or keep objects elsewhere: --store DIR"))
         }
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lock_is_held_since_a_time_that_people_read() {
-        let said = "another run holds it (pid 7 on host since 1794803368); waited 1 s";
-        let told = "another run holds it (pid 7 on host since 2026-11-16T04:29:28Z); waited 1 s";
-        assert_eq!(with_readable_time(said), told);
-        for odd in ["it has not signed", "pid 7 on host since then", "since 1"] {
-            assert_eq!(with_readable_time(odd), odd);
-        }
+        _ => failure.hint(hint),
     }
 }

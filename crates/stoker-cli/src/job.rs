@@ -13,6 +13,7 @@ mod target;
 mod text;
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use stoker_api::GatewaySync;
 use stoker_api::gatewaysync::{Polling, ResolvedSecretRef, Webhook};
@@ -26,7 +27,7 @@ use crate::failure::Failure;
 use document::Documents;
 use secret::Secrets;
 pub(crate) use store::real;
-pub(crate) use target::{MEND_THE_PROFILE, Target};
+pub(crate) use target::{FIX_THE_PROFILE, Target};
 
 /// What people should know although the run goes on.
 pub(crate) type Warning = (WarningCode, String);
@@ -44,7 +45,7 @@ pub(crate) struct Job {
     /// What people should know of flags and file.
     pub(crate) warnings: Vec<Warning>,
     /// Credentials that the file brought along; they are in memory as long as this value.
-    pub(crate) secrets: Secrets,
+    _secrets: Secrets,
 }
 
 /// A ref of a repository.
@@ -102,20 +103,36 @@ impl Job {
         target.run.profile.paused |= documents.gateway_sync().is_some_and(is_paused);
         target.run.values.git_ref = Some(git_ref.to_owned());
         target.listing = target::list_commit(git_ref);
+        target.run.origin = Some(stoker_run::Origin {
+            repository: origin.access.remote().to_string(),
+            reference: git_ref.to_owned(),
+            process: this_process().to_owned(),
+        });
         target.run.values.cr_name = documents.name();
         target.run.values.namespace = documents.namespace();
         target.run.confirmed = documents.confirmed();
         target.run.gateway = target::gateway_options(gateway, api_key)?;
         target.check(flags)?;
+        target.titles = secrets.titles();
         let polling = documents.gateway_sync().and_then(|sync| sync.spec.polling.clone());
         Ok(Self {
             origin,
             target,
             polling: polling.unwrap_or_default(),
             warnings: warnings(documents, &secrets),
-            secrets,
+            _secrets: secrets,
         })
     }
+}
+
+/// Returns which process this is, in words that no other has.
+fn this_process() -> &'static str {
+    static WORDS: OnceLock<String> = OnceLock::new();
+    WORDS.get_or_init(|| {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let now = jiff::Timestamp::now();
+        format!("pid {} on {host} since {now:.3}", std::process::id())
+    })
 }
 
 /// What people should know of flags and file, though both are right.

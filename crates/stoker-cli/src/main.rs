@@ -10,6 +10,7 @@ mod job;
 mod outcome;
 mod output;
 mod progress;
+mod remedy;
 mod signal;
 mod trigger;
 

@@ -12,6 +12,7 @@ pub mod payload;
 pub mod profile;
 pub mod reconcile;
 pub mod refs;
+pub mod remedy;
 pub mod request;
 pub mod status;
 #[cfg(test)]

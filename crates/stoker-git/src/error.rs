@@ -1,6 +1,6 @@
 //! What can go wrong between us and a repository, with the reason and the way out.
 
-mod hint;
+mod remedy;
 
 use std::path::PathBuf;
 

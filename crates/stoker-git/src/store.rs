@@ -35,6 +35,7 @@ use std::time::Duration;
 
 use stoker_api::word::Commit;
 use stoker_sync::RelPath;
+use stoker_sync::file_lock::Holder;
 use stoker_sync::source::ObjectId;
 
 use crate::access::Access;
@@ -79,7 +80,7 @@ pub enum Error {
     #[error("the store is in use by {holder}")]
     Locked {
         /// Who, as far as is known.
-        holder: String,
+        holder: Holder,
     },
     /// The directory belongs to someone else, who could replace what is in it.
     #[error("{path:?} is a link, belongs to another user, or others may write to it")]
@@ -195,30 +196,6 @@ impl Store {
                 error::Error::NotACommit { remote: self.access.remote(), object: commit }
             }
             source => error::Error::Store { path: self.directory.clone(), source },
-        }
-    }
-}
-
-impl Error {
-    pub(crate) fn hint(&self) -> String {
-        match self {
-            Self::Disk { path, .. } => format!("look at it: ls -ld {}", path.display()),
-            Self::Locked { .. } => {
-                "wait for it with --lock-timeout 5m, or use another --store".to_owned()
-            }
-            Self::Foreign { .. } => "name an empty or a new directory with --store".to_owned(),
-            Self::NotOurs { path } => {
-                format!("use another --store, or: ls -ld {}", path.display())
-            }
-            Self::Read { source: Fault::Other { .. } } => {
-                "run it again; if that does not help, see whether there is memory enough".to_owned()
-            }
-            Self::Read { .. } | Self::Missing { .. } | Self::Damaged { .. } | Self::Torn { .. } => {
-                "run it again: the store is made anew; or use another --store".to_owned()
-            }
-            Self::NotACommit { commit } => format!("see what it is: git cat-file -t {commit}"),
-            Self::TreeTooLarge { id, .. } => format!("look at it: git ls-tree {id}"),
-            Self::Cancelled => "run the same command again".to_owned(),
         }
     }
 }

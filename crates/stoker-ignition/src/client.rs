@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hyper::Method;
 use serde_json::Value;
+use stoker_http::Method;
 use stoker_sync::Cancel;
 use tokio::runtime::Runtime;
 

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use hyper::Uri;
+use stoker_http::Uri;
 
 use crate::error::Error;
 
@@ -111,11 +111,6 @@ impl Address {
         let host = self.bare_host();
         host.eq_ignore_ascii_case("localhost")
             || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-    }
-
-    /// Returns the value of the `Host` header.
-    pub(crate) fn authority(&self) -> String {
-        format!("{}:{}", self.host, self.port)
     }
 }
 

@@ -5,8 +5,8 @@
 //! key. Only what people need to go on is: who has a designer open, and where a redirect leads,
 //! both cut short and made harmless.
 
-mod hint;
 mod reason;
+mod remedy;
 
 use std::fmt;
 use std::io;

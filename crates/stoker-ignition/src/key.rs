@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hyper::header::HeaderValue;
+use stoker_http::header::HeaderValue;
 use stoker_sync::given;
 
 use crate::error::Error;

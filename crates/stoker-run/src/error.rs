@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 
 use stoker_api::condition::Reason;
+use stoker_api::remedy::Remedy;
 use stoker_api::retry::Retry;
 use stoker_git::diagnosis::Fault;
 use stoker_sync::{DiskError, OpenError, apply, compose, lock, plan, source, write};
@@ -94,17 +95,31 @@ impl Error {
             | Reason::LfsPointer
             | Reason::RenderFailed
             | Reason::NotACommit
+            | Reason::OtherRepository
             | Reason::DeletionBlocked => Retry::NextChange,
             Reason::Conflict
             | Reason::DataDirectoryMissing
             | Reason::DataDirectoryUnusable
             | Reason::DiskFull
+            | Reason::StoreFull
             | Reason::AuthenticationFailed
             | Reason::SecretNotFound
             | Reason::GithubAppExchangeFailed
             | Reason::GitMissing
             | Reason::ProjectsNotLoaded => Retry::NextPeriod,
             _ => Retry::Backoff,
+        }
+    }
+
+    /// Returns what a user can do about it, where git or the gateway knows. What helps with files
+    /// depends on the program, which has the step's own error.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::Fetch(error) => error.remedy(),
+            Self::Gateway(error) | Self::ScanLock(error) | Self::Scan(error) => {
+                Some(error.remedy())
+            }
+            _ => None,
         }
     }
 
@@ -162,13 +177,15 @@ fn of_plan(error: &plan::Error) -> Reason {
             compose::Error::Read { source } => of_read(source),
             compose::Error::SourceMissing { .. } => Reason::SourceNotFound,
             compose::Error::Names { .. } => Reason::NamesRefused,
+            compose::Error::FileOverDirectory { .. } => Reason::Conflict,
             compose::Error::Cancelled(_) => Reason::Cancelled,
             _ => Reason::MappingInvalid,
         },
         plan::Error::Fetch { source } => of_read(source),
         plan::Error::MassDeletion(_) => Reason::DeletionBlocked,
         plan::Error::Make { .. } => Reason::RenderFailed,
-        plan::Error::Conflict { .. } => Reason::Conflict,
+        plan::Error::Conflict { .. } | plan::Error::Link { .. } => Reason::Conflict,
+        plan::Error::OtherRepository { .. } => Reason::OtherRepository,
         plan::Error::Drift { .. } | plan::Error::Survey { .. } => Reason::DiskFailed,
         plan::Error::Cancelled(_) => Reason::Cancelled,
     }
@@ -179,7 +196,7 @@ fn of_write(error: &write::Error) -> Reason {
         write::Error::Space { .. } => Reason::DiskFull,
         write::Error::Disk { source } if is_full(Some(source)) => Reason::DiskFull,
         write::Error::Read { source } => of_read(source),
-        write::Error::LfsPointer { .. } => Reason::LfsPointer,
+        write::Error::LfsPointers { .. } => Reason::LfsPointer,
         write::Error::Cancelled(_) => Reason::Cancelled,
         _ => Reason::WriteFailed,
     }

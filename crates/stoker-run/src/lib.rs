@@ -57,7 +57,7 @@ pub use warning::Warning;
 
 /// The errors of the steps, for a program that explains them to its user.
 pub mod step {
-    pub use stoker_sync::{OpenError, apply, compose, lock, plan, source, write};
+    pub use stoker_sync::{OpenError, apply, compose, lock, manipulate, plan, source, write};
 }
 
 pub use stoker_api::retry::Retry;
@@ -68,7 +68,7 @@ pub use stoker_sync::path::Quoted;
 pub use stoker_sync::plan::{Action, Change, DriftKind, Drifted, MassDeletion};
 pub use stoker_sync::recover::Finished;
 pub use stoker_sync::report::{Listed, MOST_LISTED};
-pub use stoker_sync::request::{Deletion, Look, Mapping};
+pub use stoker_sync::request::{Deletion, Excess, Look, Mapping, Origin};
 pub use stoker_sync::{
     Cancel, DiskError, Halves, Missing, OpenError, Options, RelPath, Scope, WorkDir,
 };

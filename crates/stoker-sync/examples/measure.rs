@@ -64,6 +64,7 @@ impl Bench {
             data: scratch.join("data"),
             missing: Missing::Create,
             lock_timeout: Duration::ZERO,
+            follow: Vec::new(),
         };
         let source = WorkDir::open(&scratch.join("work"), Vec::new(), &Cancel::default()).unwrap();
         Self { options, source }
@@ -84,6 +85,7 @@ impl Bench {
         let plan = engine.plan(&mut self.source, &request, &cancel).unwrap();
         let planned = begin.elapsed();
         let written = engine.write(plan, &mut self.source, &cancel).unwrap();
+        let wrote = begin.elapsed();
         let report = written.apply(&mut || {}).unwrap();
         let total = begin.elapsed();
         println!(
@@ -93,8 +95,8 @@ impl Bench {
             total,
             opened,
             planned.checked_sub(opened).unwrap(),
-            report.durations.write,
-            report.durations.apply,
+            wrote.checked_sub(planned).unwrap(),
+            total.checked_sub(wrote).unwrap(),
             report.added.count + report.modified.count,
             report.unchanged,
         );

@@ -10,6 +10,7 @@ pub mod compose;
 mod disk;
 pub mod drift;
 mod engine;
+pub mod file_lock;
 pub mod given;
 mod halves;
 mod hash;

@@ -1,20 +1,14 @@
-#![expect(clippy::disallowed_methods, reason = "disk edge: waits for a lock, and says since when")]
 //! One run at a time on a data directory (A7).
 //!
-//! The lock belongs to the open file, so it ends with its process, however that ends; no clock is
-//! asked whether it still counts. The file also names its holder, for people. A run that writes
-//! nothing leaves it as it is.
+//! A run that writes nothing leaves the lock file as it is; one that writes names itself in it.
 
-use std::fmt;
 use std::fs::File;
-use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use std::time::Duration;
 
 use crate::cancel::{Cancel, Cancelled};
 use crate::disk::{Dir, DiskError, Modes};
+pub use crate::file_lock::Holder;
+use crate::file_lock::{FileLock, Refused};
 
 const NAME: &[u8] = b"lock";
 const MODE: u32 = 0o600;
@@ -22,19 +16,13 @@ const MODE: u32 = 0o600;
 const PROBE: &[u8] = b"mode";
 /// A holder says no more than this.
 const MOST_WORDS: u64 = 1024;
-/// How often a waiting run tries again.
-const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The lock of a data directory, held.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    file: File,
+    lock: FileLock,
     is_signed: bool,
 }
-
-/// Who holds a lock, by their own words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder(String);
 
 /// Why the lock could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -67,29 +55,22 @@ pub enum Error {
 impl Lock {
     /// Takes the lock, waiting for it at most so long.
     pub(crate) fn take(state: &Dir, timeout: Duration, cancel: &Cancel) -> Result<Self, Error> {
-        let begin = Instant::now();
-        loop {
-            cancel.check().map_err(Error::Cancelled)?;
-            let file = state.open_or_create(NAME, MODE).map_err(|source| Error::Disk { source })?;
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                // Somebody may have replaced the file while we opened it: then ours locks nothing.
-                Ok(()) if is_current(state, &file) => return Ok(Self { file, is_signed: false }),
-                Err(Errno::INTR) => {}
-                Ok(()) | Err(Errno::WOULDBLOCK) if begin.elapsed() >= timeout => {
-                    let holder = Holder::find(state, &file);
-                    return Err(Error::Held { holder, waited: begin.elapsed() });
-                }
-                Ok(()) | Err(Errno::WOULDBLOCK) => thread::sleep(PATIENCE),
-                Err(errno) => return Err(Error::Unsupported { source: errno.into() }),
+        let open = || state.open_or_create(NAME, MODE);
+        let taken = FileLock::take(open, |file| is_current(state, file), timeout, cancel);
+        match taken {
+            Ok(lock) => Ok(Self { lock, is_signed: false }),
+            Err(Refused::Open(source)) => Err(Error::Disk { source }),
+            Err(Refused::Held { file, waited }) => {
+                Err(Error::Held { holder: holder(state, &file), waited })
             }
+            Err(Refused::Unsupported(source)) => Err(Error::Unsupported { source }),
+            Err(Refused::Cancelled) => Err(Error::Cancelled(Cancelled)),
         }
     }
 
     /// Writes down who holds the lock. Runs that write do this, for those that wait.
     pub(crate) fn sign(&mut self, state: &Dir) -> Result<(), DiskError> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let holder = format!("pid {} on {} since {since}\n", std::process::id(), host());
-        state.overwrite(NAME, &mut self.file, holder.as_bytes())?;
+        state.overwrite(NAME, &mut self.lock.file, Holder::own_words().as_bytes())?;
         self.is_signed = true;
         Ok(())
     }
@@ -97,10 +78,10 @@ impl Lock {
     /// Returns whose word the permission bits on the volume are: the lock file is ours alone, if
     /// anything here can be.
     pub(crate) fn modes(&self, state: &Dir) -> Result<Modes, DiskError> {
-        match state.look_at_file(NAME, &self.file)?.modes_shown() {
+        match state.look_at_file(NAME, &self.lock.file)?.modes_shown() {
             Modes::Kept => Ok(Modes::Kept),
             Modes::Fixed => {
-                let look = state.correct_file_mode(NAME, &self.file, MODE)?;
+                let look = state.correct_file_mode(NAME, &self.lock.file, MODE)?;
                 let user = rustix::process::geteuid().as_raw();
                 // The mode of a file that somebody else has made is not ours to change anywhere.
                 if look.may_be_chmoded_by(user) { Ok(look.modes_shown()) } else { probe(state) }
@@ -110,16 +91,16 @@ impl Lock {
 
     /// Returns whether the lock file is still the one that is locked.
     pub(crate) fn is_held(&self, state: &Dir) -> bool {
-        is_current(state, &self.file)
+        is_current(state, &self.lock.file)
     }
 
     /// Removes the words of a holder that is no more.
     pub(crate) fn clean(&mut self, state: &Dir) -> Result<(), DiskError> {
-        let is_blank = state.look_at_file(NAME, &self.file)?.stat.size == 0;
+        let is_blank = state.look_at_file(NAME, &self.lock.file)?.stat.size == 0;
         if is_blank || self.is_signed {
             return Ok(());
         }
-        state.overwrite(NAME, &mut self.file, b"")
+        state.overwrite(NAME, &mut self.lock.file, b"")
     }
 }
 
@@ -142,51 +123,18 @@ impl Drop for Lock {
     fn drop(&mut self) {
         if self.is_signed {
             // A name that stays would only make the next message less true.
-            drop(self.file.set_len(0));
+            drop(self.lock.file.set_len(0));
         }
-        // Closing is not enough: a child of another thread has the file, too, until it is executed.
-        flock(&self.file, FlockOperation::Unlock).ok();
     }
 }
 
-impl Holder {
-    /// By their own words, or else by the kernel's.
-    fn find(state: &Dir, file: &File) -> Self {
-        let words = state.read(NAME, MOST_WORDS).unwrap_or_default();
-        let words = crate::path::Quoted(words.trim_ascii()).to_string();
-        if !words.is_empty() {
-            return Self(words);
-        }
-        let inode = state.look_at_file(NAME, file).map(|look| look.stat.inode);
-        let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
-        let pid = inode.ok().and_then(|inode| pid_in(&locks, inode));
-        Self(pid.map(|pid| format!("pid {pid} on {}", host())).unwrap_or_default())
-    }
-}
-
-/// The process that has the only lock of its kind on a file of this number, if there is one in our
-/// own process namespace: `1: FLOCK  ADVISORY  WRITE 4711 00:1d:815 0 EOF`.
-fn pid_in(locks: &str, inode: u64) -> Option<u32> {
-    let holder = |line: &str| {
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        let [_, "FLOCK", _, "WRITE", pid, place, ..] = words[..] else { return None };
-        let is_it = place.rsplit(':').next()?.parse() == Ok(inode);
-        pid.parse().ok().filter(|pid| is_it && *pid > 0)
-    };
-    let mut holders = locks.lines().filter_map(holder);
-    let first = holders.next();
-    // A file of another volume may have the same number.
-    first.filter(|_| holders.next().is_none())
-}
-
-fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_empty() { "it has not signed" } else { &self.0 })
-    }
+/// By its own words, or else by the kernel's.
+fn holder(state: &Dir, file: &File) -> Holder {
+    let words = state.read(NAME, MOST_WORDS).unwrap_or_default();
+    Holder::parse(&words).unwrap_or_else(|| {
+        let look = state.look_at_file(NAME, file);
+        look.map(|look| Holder::by_kernel(look.stat.inode)).unwrap_or_default()
+    })
 }
 
 fn is_current(state: &Dir, file: &File) -> bool {

@@ -1,7 +1,6 @@
 //! What a run did, for people and programs.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use crate::halves::Halves;
 use crate::path::{self, RelPath};
@@ -36,10 +35,11 @@ pub struct Report {
     pub touched: Halves,
     /// What someone else had changed; repaired unless the policy was to report.
     pub drift: Vec<Drifted>,
+    /// Files in owned directories that no sync brought and that were kept; drift until they are
+    /// removed or their deletion is confirmed.
+    pub foreign_kept: Listed,
     /// What people should know.
     pub warnings: Vec<Warning>,
-    /// How long each phase took.
-    pub durations: Durations,
 }
 
 /// Paths, of which only the first are listed.
@@ -51,23 +51,18 @@ pub struct Listed {
     pub paths: Vec<RelPath>,
 }
 
-/// How long each phase of a run took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Durations {
-    /// Asking the source for trees and blobs.
-    pub fetch: Duration,
-    /// Comparing and deciding.
-    pub plan: Duration,
-    /// Writing new files and making them durable.
-    pub write: Duration,
-    /// Renaming, deleting, and remembering.
-    pub apply: Duration,
-}
-
 impl Listed {
     /// Returns whether more paths are counted than listed.
     pub fn is_truncated(&self) -> bool {
         self.count > self.paths.len() as u64
+    }
+
+    /// Lists the first of some paths, which must be sorted.
+    pub(crate) fn first<'a>(
+        paths: impl ExactSizeIterator<Item = &'a RelPath>,
+        most: usize,
+    ) -> Self {
+        Self { count: paths.len() as u64, paths: paths.take(most).cloned().collect() }
     }
 
     /// Lists the changes of these kinds.

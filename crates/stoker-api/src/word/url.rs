@@ -267,6 +267,11 @@ impl SafeUrl {
         };
         Self(kept.chars().filter(|c| !c.is_control()).take(limit::URL).collect())
     }
+
+    /// Returns whether it is an address of the web, so that a token fits and an SSH key does not.
+    pub fn is_web(&self) -> bool {
+        self.0.starts_with("https://") || self.0.starts_with("http://")
+    }
 }
 
 impl From<&RepoUrl> for SafeUrl {

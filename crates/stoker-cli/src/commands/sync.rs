@@ -56,7 +56,11 @@ pub(crate) fn once(job: &Job, mode: Mode, context: &Context) -> Outcome {
     let progress = Progress::on(&context.console);
     let (report, failure) = attempt(job, mode, context, &progress);
     progress.clear();
-    let failure = failure.map(|failure| job.secrets.name_in(failure));
+    if failure.is_some() && context.console.has_paths() {
+        for line in job.origin.access.server_words.take() {
+            context.console.note(&format!("the server said: {line}"));
+        }
+    }
     let failure = failure.map(|failure| context.interruption.judge(failure));
     let mut outcome = Outcome::of(&report, failure);
     outcome.git_ref = Some(job.origin.wanted.name().to_string());
@@ -84,7 +88,7 @@ fn attempt(
     let failed =
         |failed: Failed| (*failed.report, Some(explain::run(&failed.error, &job.target, mode)));
     let recovered = match mode {
-        Mode::Sync => stoker_run::recover(target, cancel, progress),
+        Mode::Sync | Mode::Dev => stoker_run::recover(target, cancel, progress),
         Mode::Plan => Ok(stoker_run::inspect(target)),
     };
     let recovered = match recovered {
@@ -102,7 +106,9 @@ fn attempt(
         recovered.check_while(target, cancel, || resolve(&resolver, &origin.wanted, cancel));
     let resolution = match resolved {
         Ok(resolution) => resolution,
-        Err(error) => return (recovered.into_report(target), Some(explain::git(&error))),
+        Err(error) => {
+            return (recovered.into_report(target), Some(explain::git(&error, &job.target)));
+        }
     };
     let store = Location::at(&origin.store);
     let content = Content::Commit(CommitContent {
@@ -112,7 +118,7 @@ fn attempt(
         store_timeout: target.data.lock_timeout,
     });
     let ended = match mode {
-        Mode::Sync => stoker_run::sync(target, content, recovered, cancel, progress),
+        Mode::Sync | Mode::Dev => stoker_run::sync(target, content, recovered, cancel, progress),
         Mode::Plan => stoker_run::plan(target, content, recovered, cancel, progress),
     };
     ended.map_or_else(failed, |report| (report, None))

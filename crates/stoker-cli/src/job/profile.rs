@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use stoker_api::contract::metadata::Profile;
 use stoker_api::gatewaysync::{self, Mapping, Overrides, Sync};
 use stoker_api::word::RelPath;
-use stoker_core::profile::{Profiles, Unknown};
+use stoker_core::profile::{Fault, Invalid, Profiles, Unknown};
 
 use super::document::{Documents, Subject};
 use crate::arguments::{Map, RepositoryArguments, TargetArguments};
@@ -70,18 +70,28 @@ pub(super) fn of_flags(target: &TargetArguments, hint: &str) -> Result<Chosen, F
     };
     let profile = gatewaysync::Profile { mappings: mappings(&target.map)?, overrides };
     let profiles = BTreeMap::from([("default".to_owned(), profile)]);
-    let profiles = Profiles::of(&Sync { defaults: None, profiles }).map_err(|invalid| {
-        // The fields are ours; the user wrote flags.
-        let plain = invalid.to_string().replace("spec.sync.profiles.default.", "");
-        let plain = plain.replace("excludePatterns", "--exclude");
-        let maps = target.map.iter().enumerate();
-        Failure::usage(maps.fold(plain, |text, (number, map)| {
-            let flag = format!("--map {}:{}: ", map.source, map.destination);
-            text.replace(&format!("mappings[{number}]."), &flag)
-        }))
-    })?;
+    let profiles = Profiles::of(&Sync { defaults: None, profiles })
+        .map_err(|invalid| Failure::usage(by_flags(&invalid, &target.map)))?;
     let (_, profile) = profiles.choose(None).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(Chosen { name: None, profile: profile.clone() })
+}
+
+/// What is wrong with a profile that was made from flags: the fields are ours, the user wrote flags.
+fn by_flags(invalid: &Invalid, maps: &[Map]) -> String {
+    let told = invalid.faults.iter().map(|Fault { field, message }| {
+        let field = field.strip_prefix("spec.sync.profiles.default.").unwrap_or(field);
+        let mapping = field.strip_prefix("mappings[").and_then(|rest| rest.split_once("]."));
+        let map = mapping
+            .and_then(|(number, side)| Some((maps.get(number.parse::<usize>().ok()?)?, side)));
+        match map {
+            Some((map, side)) => {
+                format!("--map {}:{}: {side}: {message}", map.source, map.destination)
+            }
+            None if field.starts_with("excludePatterns") => format!("--exclude: {message}"),
+            None => format!("{field}: {message}"),
+        }
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 fn of_file(sync: &Sync, wanted: Option<&str>) -> Result<Chosen, Failure> {

@@ -91,18 +91,9 @@ impl Secrets {
         &self.warnings
     }
 
-    /// The same failure, told with the names of Secrets where it speaks of files in memory.
-    pub(crate) fn name_in(&self, mut failure: Failure) -> Failure {
-        // The longest path first: it may begin with another.
-        for (file, title) in self.served.iter().rev() {
-            let path = file.path().display().to_string();
-            let mend = |text: &mut String| {
-                *text = text.replace(&format!("{path:?}"), title).replace(&path, title);
-            };
-            mend(&mut failure.message);
-            failure.hint.iter_mut().for_each(mend);
-        }
-        failure
+    /// The files in memory, and the Secrets that they came from.
+    pub(super) fn titles(&self) -> Vec<(PathBuf, String)> {
+        self.served.iter().map(|(file, title)| (file.path(), title.clone())).collect()
     }
 
     fn find(&self, reference: &ResolvedSecretRef) -> Option<&[u8]> {

@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stoker_api::chain::Chain;
-use stoker_run::{Deletion, GatewayAbsence, GatewayTarget, Look, Missing, Values};
+use stoker_run::{Deletion, GatewayAbsence, GatewayTarget, Look, Missing};
 
 use super::{access, profile};
 use crate::arguments::{GatewayArguments, TargetArguments};
+use crate::explain;
 use crate::failure::Failure;
 use crate::output::shown;
 
-pub(crate) const MEND_THE_PROFILE: &str =
-    "mend the mapping; what it misses can be given with --var K=V or --gateway-name NAME";
+pub(crate) const FIX_THE_PROFILE: &str =
+    "fix the mapping; a missing value can be given with --var K=V or --gateway-name NAME";
 
 /// The receiving end, and what a user needs to know of it.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(crate) struct Target {
     pub(crate) run: stoker_run::Target,
     /// The command that lists what there is to map.
     pub(crate) listing: String,
+    /// Files in memory, and the Secrets that they came from.
+    pub(super) titles: Vec<(PathBuf, String)>,
 }
 
 impl Target {
@@ -37,7 +40,8 @@ impl Target {
         };
         run.data.missing = if arguments.create { Missing::Create } else { Missing::Refuse };
         run.data.lock_timeout = arguments.lock_timeout;
-        Self { run, listing: list_commit("REF") }
+        run.data.follow.clone_from(&arguments.follow);
+        Self { run, listing: list_commit("REF"), titles: Vec::new() }
     }
 
     /// Files of a working directory, by flags alone.
@@ -57,6 +61,12 @@ impl Target {
         Ok(target)
     }
 
+    /// What a user calls a file: by its path, or by the Secret that it came from.
+    pub(crate) fn title(&self, path: &Path) -> String {
+        let known = self.titles.iter().find(|(file, _)| file == path);
+        known.map_or_else(|| format!("{path:?}"), |(_, title)| title.clone())
+    }
+
     /// The data directory, as the user named it.
     pub(crate) fn data(&self) -> &Path {
         &self.run.data.data
@@ -68,34 +78,12 @@ impl Target {
         let map = error.mapping().and_then(|position| arguments.map.get(position));
         let flag = map.map(|map| format!("--map {}:{}: ", map.source, map.destination));
         let message = format!("{}{}", flag.unwrap_or_default(), Chain(&error));
-        let is_template = matches!(error, stoker_run::profile::Error::Template { .. });
-        let lack = is_template.then(|| self.lack()).flatten();
-        Err(Failure::usage(message).hint(lack.unwrap_or(MEND_THE_PROFILE.to_owned())))
-    }
-
-    /// The flag or field for the first thing that paths and patches speak of and nobody gave.
-    fn lack(&self) -> Option<String> {
-        let texts = self.run.profile.mappings.iter().flat_map(|mapping| {
-            let set = mapping.patches.iter().flat_map(|patch| patch.set.values());
-            [&mapping.source, &mapping.destination].into_iter().chain(set)
-        });
-        let Values { gateway_name, cr_name, vars, .. } = &self.run.values;
-        texts.filter(|text| text.contains("{{")).find_map(|text| {
-            let named = text.split(".Vars.").skip(1).map(|rest| {
-                rest.split(|char: char| !(char.is_ascii_alphanumeric() || char == '_')).next()
-            });
-            let variable = named.flatten().find(|name| !vars.contains_key(*name));
-            match variable {
-                Some(name) => Some(format!("give it a value: --var {name}=VALUE")),
-                None if text.contains(".GatewayName") && gateway_name.is_none() => {
-                    Some("give it: --gateway-name NAME".to_owned())
-                }
-                None if text.contains(".CRName") && cr_name.is_none() => {
-                    Some("that is metadata.name of the file, which has none: add it".to_owned())
-                }
-                None => None,
-            }
-        })
+        let missing = match &error {
+            stoker_run::profile::Error::Template { source, .. } => source.missing.as_deref(),
+            _ => None,
+        };
+        let give = missing.and_then(explain::give);
+        Err(Failure::usage(message).hint(give.unwrap_or(FIX_THE_PROFILE.to_owned())))
     }
 }
 

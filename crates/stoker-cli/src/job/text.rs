@@ -3,21 +3,29 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use stoker_api::chain::Chain;
 use stoker_api::word::{HttpUrl, RefName, RepoUrl, UrlError};
 use stoker_core::refs::Wanted;
 
 use crate::failure::Failure;
 
+/// How much of a value a message shows.
+const MOST_SHOWN: usize = 300;
+
 /// The ref, its grammar checked.
 pub(super) fn wanted(text: &str) -> Result<Wanted, Failure> {
-    let name = RefName::parse(text).map_err(|error| Failure::usage(format!("--ref: {error}")))?;
-    Wanted::read(&name).map_err(|error| Failure::usage(format!("--ref: {error}")))
+    let shown: String = text.chars().take(MOST_SHOWN).collect();
+    let wrong = |error: &(dyn std::error::Error + 'static)| {
+        Failure::usage(format!("--ref {shown:?}: {}", Chain(error)))
+    };
+    let name = RefName::parse(text).map_err(|error| wrong(&error))?;
+    Wanted::read(&name).map_err(|error| wrong(&error))
 }
 
 /// A path is the one mistake that can be mended for the user.
 pub(super) fn repo_url(text: &str) -> Result<RepoUrl, Failure> {
     RepoUrl::parse(text).map_err(|error| {
-        let failure = wrong_url("--repo", &error);
+        let failure = wrong_url("--repo", text, &error);
         match std::path::absolute(text) {
             Ok(path) if !text.starts_with('-') && !text.contains(':') => {
                 failure.hint(format!("use --repo {}", file_url(&path)))
@@ -47,7 +55,7 @@ fn file_url(path: &Path) -> String {
 }
 
 pub(super) fn http_url(flag: &str, text: &str) -> Result<HttpUrl, Failure> {
-    HttpUrl::parse(text).map_err(|error| wrong_url(flag, &error))
+    HttpUrl::parse(text).map_err(|error| wrong_url(flag, text, &error))
 }
 
 /// HTTP ends a user name at the first colon, and git's own protocol at the end of the line.
@@ -62,13 +70,17 @@ pub(super) fn user(place: &str, name: &str) -> Result<String, Failure> {
 }
 
 /// What a cluster keeps in a Secret, a command line keeps in a file.
-fn wrong_url(flag: &str, error: &UrlError) -> Failure {
+fn wrong_url(flag: &str, text: &str, error: &UrlError) -> Failure {
     Failure::usage(match error {
         UrlError::Credentials => {
             format!(
                 "{flag}: the URL holds credentials, for all to see: remove what stands before \"@\""
             )
         }
-        error => format!("{flag}: {error}"),
+        // The scheme can't be a secret; the rest may hold one.
+        error => match text.split_once("://") {
+            Some((scheme, _)) => format!("{flag} {:?}: {error}", format!("{scheme}://…")),
+            None => format!("{flag}: {error}"),
+        },
     })
 }

@@ -5,6 +5,11 @@ use std::time::Duration;
 
 use crate::outcome::{Name, Outcome, Status, Warned};
 
+/// How many deleted paths are listed.
+const MOST_DELETED: usize = 100;
+/// How many added paths are listed, and how many modified ones.
+const MOST_CHANGED: usize = 10;
+
 impl std::fmt::Display for Warned {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.path.0.is_empty() {
@@ -26,13 +31,13 @@ pub(super) fn draw(outcome: &Outcome) -> String {
             write!(text, "\n  {label:<10} {value}").ok();
         }
     };
-    let rows = [
-        ("added", outcome.files_added, &outcome.added),
-        ("modified", outcome.files_modified, &outcome.modified),
-        ("deleted", outcome.files_deleted, &outcome.deleted),
+    let counts = [
+        ("added", outcome.files_added),
+        ("modified", outcome.files_modified),
+        ("deleted", outcome.files_deleted),
     ];
-    for (label, count, names) in rows {
-        row(label, count_of(count, names));
+    for (label, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        row(label, count.to_string());
     }
     row("unchanged", outcome.files_unchanged.to_string());
     if outcome.bytes_written > 0 {
@@ -41,15 +46,53 @@ pub(super) fn draw(outcome: &Outcome) -> String {
     row("projects", outcome.projects.join(", "));
     row("scan", scans(outcome));
     row("took", times(outcome));
-    let kinds: [(&str, &[&str]); 3] =
-        [("+", &["add"]), ("~", &["modify", "mode"]), ("-", &["delete"])];
-    for (sign, actions) in kinds {
-        let all = outcome.all.iter();
-        for planned in all.filter(|planned| actions.contains(&planned.action)) {
-            write!(text, "\n  {sign} {}", planned.path).ok();
+    text.push_str(&paths(outcome));
+    text
+}
+
+/// The changed paths: deletions first, because they can't be undone. All of them where that was
+/// asked for.
+fn paths(outcome: &Outcome) -> String {
+    let Outcome { added, modified, deleted, .. } = outcome;
+    let kinds = [
+        Kind { sign: "-", count: outcome.files_deleted, names: deleted, most: MOST_DELETED },
+        Kind { sign: "+", count: outcome.files_added, names: added, most: MOST_CHANGED },
+        Kind { sign: "~", count: outcome.files_modified, names: modified, most: MOST_CHANGED },
+    ];
+    let mut text = String::new();
+    for Kind { sign, count, names, most } in kinds {
+        if !outcome.all.is_empty() {
+            for planned in outcome.all.iter().filter(|planned| sign_of(planned.action) == sign) {
+                write!(text, "\n  {sign} {}", planned.path).ok();
+            }
+            continue;
+        }
+        for name in names.iter().take(most) {
+            write!(text, "\n  {sign} {name}").ok();
+        }
+        let shown = names.len().min(most) as u64;
+        if count > shown {
+            write!(text, "\n  {sign} … and {} more; -v lists them", count - shown).ok();
         }
     }
     text
+}
+
+/// The changes of one kind.
+struct Kind<'a> {
+    sign: &'static str,
+    count: u64,
+    names: &'a [Name],
+    /// How many are listed.
+    most: usize,
+}
+
+fn sign_of(action: &str) -> &'static str {
+    match action {
+        "delete" => "-",
+        "add" => "+",
+        _ => "~",
+    }
 }
 
 fn headline(outcome: &Outcome) -> String {
@@ -71,15 +114,11 @@ fn headline(outcome: &Outcome) -> String {
     let git_ref = outcome.git_ref.as_deref().unwrap_or("working directory");
     let previous = outcome.previous_commit.as_ref().map(short).filter(|old| *old != commit);
     let from = previous.map_or_else(String::new, |old| format!(" (was {old})"));
-    format!("{word}: {git_ref} at {commit}{from}")
-}
-
-fn count_of(count: u64, names: &[Name]) -> String {
-    match (count, names.first()) {
-        (0, _) => String::new(),
-        (1, Some(name)) => format!("1  {name}"),
-        _ => count.to_string(),
-    }
+    // A range of versions does not say which tag it came to.
+    let is_range = git_ref.starts_with("semver:");
+    let tag = outcome.resolved_ref.as_deref().filter(|_| is_range);
+    let tag = tag.map_or_else(String::new, |tag| format!(" ({tag})"));
+    format!("{word}: {git_ref}{tag} at {commit}{from}")
 }
 
 fn scans(outcome: &Outcome) -> String {
@@ -120,4 +159,33 @@ pub(super) fn bytes(count: u64) -> String {
     // One digit behind the point, by whole numbers.
     let tenths = (u128::from(count) * 10) >> bits;
     format!("{}.{} {unit}", tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(prefix: &str, count: usize) -> Vec<Name> {
+        (0..count).map(|number| Name(format!("{prefix}{number:03}").into_bytes())).collect()
+    }
+
+    #[test]
+    fn deleted_paths_come_first_and_what_is_left_out_is_counted() {
+        let outcome = Outcome {
+            files_deleted: 130,
+            deleted: names("gone", 100),
+            files_added: 12,
+            added: names("new", 12),
+            files_modified: 10,
+            modified: names("other", 10),
+            ..Outcome::default()
+        };
+        let text = paths(&outcome);
+        let lines: Vec<&str> = text.trim_start().lines().map(str::trim).collect();
+        assert_eq!(lines.len(), 101 + 11 + 10);
+        assert_eq!((lines[0], lines[99]), ("- gone000", "- gone099"));
+        assert_eq!(lines[100], "- … and 30 more; -v lists them");
+        assert_eq!((lines[101], lines[111]), ("+ new000", "+ … and 2 more; -v lists them"));
+        assert_eq!((lines[112], lines[121]), ("~ other000", "~ other009"));
+    }
 }

@@ -80,7 +80,13 @@ fn credentials_over_http_are_judged_when_the_flags_are_known() {
     run(&world, &(gateway_sync(&url, PROJECTS) + &auth), &[]).exits(0);
     assert_eq!(world.live(), plant_files());
     let elsewhere = gateway_sync("http://nowhere.invalid/plant.git", PROJECTS) + &auth;
-    run(&world, &elsewhere, &["--repo", &url]).exits(0);
+    // A credential of the file is for the file's host.
+    let left = run(&world, &elsewhere, &["--repo", &url]).exits(1);
+    let told = "warning: spec.git.auth.token is not used: it is for nowhere.invalid";
+    assert!(left.stderr.contains(told), "{left:?}");
+    let token = world.file("token", "s3cret");
+    let given = ["--repo", &url, "--token-file", token.to_str().unwrap()];
+    run(&world, &elsewhere, &given).exits(0);
     let refused = run(&world, &elsewhere, &[]).exits(2);
     assert!(refused.stderr.contains("--allow-insecure-http"), "{refused:?}");
     let reached = run(&world, &elsewhere, &["--allow-insecure-http"]).exits(1);

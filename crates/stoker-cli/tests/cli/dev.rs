@@ -79,7 +79,7 @@ fn a_directory_is_not_called_a_commit() {
     let world = World::new();
     fs::create_dir(world.path("work")).unwrap();
     let run = Run::of(dev(&world, &["--once"]).output().unwrap()).exits(1);
-    assert!(run.stderr.contains("is not in the working directory"), "{run:?}");
+    assert!(run.stderr.contains("the source \"projects\" does not exist"), "{run:?}");
     assert!(!run.stderr.contains("commit"), "{run:?}");
 }
 

@@ -99,7 +99,7 @@ fn a_github_app_that_fails_names_its_api_and_its_key() {
     let authority = Authority::new().unwrap();
     let tls = HttpServer::start_tls(&authority.issue(Flaw::None).unwrap()).unwrap();
     let secure = format!("https://{}", tls.address());
-    tells(&sync(&secure, &good).exits(1), &[&secure, "not trusted", "--ca-file"], &[]);
+    tells(&sync(&secure, &good).exits(1), &[&secure, "not trusted"], &["--ca-file"]);
     let far = "http://github.example/api/v3";
     tells(&sync(far, &good).exits(2), &[far], &["--github-api-url", "--allow-insecure-http"]);
 }

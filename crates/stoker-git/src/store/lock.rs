@@ -1,75 +1,64 @@
-//! One process per store: an advisory lock that the kernel lets go of when its holder dies.
+//! One process per store.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{Seek, Write};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt};
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use stoker_sync::file_lock::{FileLock, Holder, Refused};
 
 use super::Error;
 use crate::cancel::Cancel;
 
-const PAUSE: Duration = Duration::from_millis(20);
+/// A holder writes no more than this.
+const MOST_WORDS: usize = 200;
 
-/// A held lock; dropping it lets go.
+/// A held lock; dropping it releases it.
 #[derive(Debug)]
+#[cfg_attr(not(test), expect(dead_code, reason = "held, and released when it is dropped"))]
 pub(super) struct Lock {
-    file: File,
+    lock: FileLock,
 }
 
 impl Lock {
     /// Takes the lock, or says who holds it.
-    pub(super) fn take(path: &Path, patience: Duration, cancel: &Cancel) -> Result<Self, Error> {
-        let failed = |action| move |source| Error::Disk { action, path: path.to_owned(), source };
+    pub(super) fn take(path: &Path, timeout: Duration, cancel: &Cancel) -> Result<Self, Error> {
+        let failed = |action, source| Error::Disk { action, path: path.to_owned(), source };
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let mut file = options.open(path).map_err(failed("open"))?;
-        let deadline = Instant::now() + patience;
-        while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            if error != rustix::io::Errno::WOULDBLOCK && error != rustix::io::Errno::INTR {
-                return Err(failed("lock")(error.into()));
-            }
-            if cancel.is_cancelled() {
-                return Err(Error::Cancelled);
-            }
-            if Instant::now() >= deadline {
-                return Err(Error::Locked { holder: holder(&mut file) });
-            }
-            thread::sleep(PAUSE);
-        }
+        let is_current = |file: &File| {
+            let inode = |metadata: std::io::Result<std::fs::Metadata>| {
+                metadata.map(|metadata| (metadata.dev(), metadata.ino())).ok()
+            };
+            let own = inode(file.metadata());
+            own.is_some() && own == inode(std::fs::metadata(path))
+        };
+        let taken = FileLock::take(|| options.open(path), is_current, timeout, cancel);
+        let mut lock = taken.map_err(|refused| match refused {
+            Refused::Open(source) => failed("open", source),
+            Refused::Unsupported(source) => failed("lock", source),
+            Refused::Held { file, .. } => Error::Locked { holder: holder(&file) },
+            Refused::Cancelled => Error::Cancelled,
+        })?;
         // On a full volume nobody learns who we are, and we have a chance to make room.
-        drop(sign(&mut file));
-        Ok(Self { file })
+        drop(sign(&mut lock.file));
+        Ok(Self { lock })
     }
 }
 
-impl Drop for Lock {
-    /// Closing is not enough: a child of another thread has the file, too, until it is executed.
-    fn drop(&mut self) {
-        flock(&self.file, FlockOperation::Unlock).ok();
-    }
-}
-
-/// Writes who holds the lock, for whoever waits; only the kernel's lock itself counts.
+/// Writes who holds the lock, for a process that waits; only the kernel's lock itself counts.
 fn sign(file: &mut File) -> std::io::Result<()> {
-    let system = rustix::system::uname();
     file.set_len(0)?;
     file.rewind()?;
-    writeln!(file, "pid {} on {}", std::process::id(), system.nodename().to_string_lossy())
+    file.write_all(Holder::own_words().as_bytes())
 }
 
-fn holder(file: &mut File) -> String {
-    let mut text = String::new();
-    let read = file.rewind().and_then(|()| file.take(200).read_to_string(&mut text));
-    match read {
-        Ok(_) if !text.trim().is_empty() => {
-            text.trim().chars().filter(|c| !c.is_control()).collect()
-        }
-        Ok(_) | Err(_) => "another process".to_owned(),
-    }
+fn holder(file: &File) -> Holder {
+    let mut words = [0; MOST_WORDS];
+    let read = file.read_at(&mut words, 0).unwrap_or_default();
+    let inode = || file.metadata().map(|metadata| Holder::by_kernel(metadata.ino()));
+    Holder::parse(&words[..read]).unwrap_or_else(|| inode().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -82,7 +71,7 @@ mod tests {
         let take =
             || Lock::take(&root.path().join("lock"), Duration::ZERO, &Cancel::default()).unwrap();
         let lock = take();
-        let _inherited = lock.file.try_clone().unwrap();
+        let _inherited = lock.lock.file.try_clone().unwrap();
         drop(lock);
         take();
     }

@@ -11,7 +11,7 @@ use crate::world::{Place, public};
 
 #[track_caller]
 fn hides(error: &Error, canary: &Canary) {
-    let told = format!("{} {error:?} {error:#?} {:?}", Chain(error), error.hint());
+    let told = format!("{} {error:?} {error:#?} {:?}", Chain(error), error.remedy());
     assert!(!canary.is_in(told.as_bytes()), "{told}");
 }
 

@@ -104,7 +104,8 @@ fn a_big_file_that_breaks_off_is_an_error_and_the_next_run_mends_it() {
     assert_eq!(torn, 1);
     assert!(whole < ids.len());
     let error = read.unwrap_err();
-    assert!(format!("{error:?}").contains("Torn"), "{error:?}");
+    let cause = source.take_error();
+    assert!(format!("{cause:?}").contains("Torn"), "{error:?} {cause:?}");
     drop(source);
     assert_eq!(files(&mut world.open()), world.whole);
 }

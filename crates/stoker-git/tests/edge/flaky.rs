@@ -48,7 +48,8 @@ impl World {
     fn poll(&self, ids: &[ObjectId]) -> String {
         self.server.break_wire(Wire::close(CUT));
         let mut source = self.place.commit(&self.access(), &self.commit).unwrap();
-        format!("{:?}", source.fetch(ids).unwrap_err())
+        let error = source.fetch(ids).unwrap_err();
+        format!("{error:?} {:?}", source.take_error())
     }
 
     /// Without a server: what is not in the store is not to be had.

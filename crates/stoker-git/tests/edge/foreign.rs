@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use stoker_api::remedy::Remedy;
 use stoker_git::{Error, store};
 use stoker_testkit::git::{Edit, Repo, Tree};
 
@@ -31,7 +32,10 @@ fn repositories_of_someone_else_are_refused_and_stay_as_they_are() {
             panic!("{error:?}")
         };
         assert_eq!(path, &theirs);
-        assert!(error.hint().unwrap().contains("--store"), "{error:?}");
+        assert!(
+            matches!(error.remedy(), Some(Remedy::UseEmptyStore | Remedy::CheckStore { .. })),
+            "{error:?}"
+        );
         assert_eq!(fs::read(theirs.join("packed-refs")).unwrap(), before);
         assert_eq!(fs::read_dir(place.directory()).unwrap().count(), 1, "nothing was added");
     }

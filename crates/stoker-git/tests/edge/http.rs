@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use stoker_api::chain::Chain;
 use stoker_api::condition::Reason;
+use stoker_api::remedy::Remedy;
 use stoker_git::diagnosis::{Fault, Flaw as Told};
 use stoker_git::{Access, Auth, Error};
 use stoker_testkit::git::http::{Auth as Wanted, Credentials, HttpServer, Injection, Protocol};
@@ -65,11 +66,11 @@ fn missing_and_wrong_credentials_are_told_as_such() {
     let error = world.place.resolve(&world.with_token(&url, "wrong"), "main").unwrap_err();
     assert!(matches!(fault(&error), Fault::Authentication { .. }), "{error:?}");
     assert_eq!(error.reason(), Reason::AuthenticationFailed);
-    assert!(error.hint().unwrap().contains("git ls-remote"));
+    assert!(matches!(error.remedy(), Some(Remedy::Step(step)) if step.contains("git ls-remote")));
     let error = world.place.resolve(&public(&url), "main").unwrap_err();
     assert!(matches!(fault(&error), Fault::CredentialsNeeded { .. }), "{error:?}");
     assert_eq!(error.reason(), Reason::AuthenticationFailed);
-    assert!(error.hint().unwrap().contains("--token-file"));
+    assert_eq!(error.remedy(), Some(Remedy::GiveCredential));
 }
 
 // B13: the file is read anew each time, and once more after a refusal.
@@ -128,7 +129,7 @@ fn certificates_are_verified() {
     place.resolve(&trusting, "main").unwrap();
     let error = place.resolve(&public(&url), "main").unwrap_err();
     assert!(matches!(fault(&error), Fault::Tls { .. }), "{error:?}");
-    assert!(error.hint().unwrap().contains("--ca-file"));
+    assert_eq!(error.remedy(), Some(Remedy::GiveCa));
     for flaw in [Flaw::WrongHost, Flaw::Expired, Flaw::SelfSigned] {
         server.present(&authority.issue(flaw).unwrap()).unwrap();
         let error = place.resolve(&trusting, "main").unwrap_err();
@@ -185,7 +186,7 @@ fn a_status_is_told_and_a_body_never() {
         world.server.inject(Injection::status(status).html("<b>body-canary</b>"));
         let error = world.place.resolve(&public(&url), "main").unwrap_err();
         assert_eq!(error.reason(), reason, "{status}");
-        let told = format!("{} {error:?} {:?}", Chain(&error), error.hint());
+        let told = format!("{} {error:?} {:?}", Chain(&error), error.remedy());
         assert!(!told.contains("canary"), "{told}");
         assert!(told.contains(&status.to_string()) || status == 401, "{told}");
     }

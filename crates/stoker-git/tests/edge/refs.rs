@@ -3,6 +3,7 @@
 use std::fs;
 
 use stoker_api::condition::Reason;
+use stoker_api::remedy::Remedy;
 use stoker_core::refs::{Unreachable, Warning};
 use stoker_git::Error;
 use stoker_git::diagnosis::Fault;
@@ -88,7 +89,7 @@ fn a_commit_that_no_branch_or_tag_reaches_is_refused_unless_allowed() {
     let access = public(&repo.url());
     let error = place.resolve(&access, aside.as_str()).unwrap_err();
     assert_eq!(error.reason(), Reason::RefNotFound);
-    assert!(error.hint().unwrap().contains("--allow-unreachable"));
+    assert_eq!(error.remedy(), Some(Remedy::AllowUnreachable));
     let allowed = place.resolve_with(&access, aside.as_str(), Unreachable::Allowed).unwrap();
     assert_eq!(allowed.commit.as_str(), aside.as_str());
     assert!(matches!(allowed.warnings[..], [Warning::Unreachable { .. }]));
@@ -195,7 +196,7 @@ fn a_repository_with_the_object_format_sha256_is_told_as_such() {
     let error = place.resolve(&access, "main").unwrap_err();
     assert!(matches!(error.fault(), Some(Fault::ObjectFormat)), "{error:?}");
     assert_eq!(error.reason(), Reason::RefResolutionFailed);
-    assert!(error.hint().unwrap().contains("SHA-1"));
+    assert!(matches!(error.remedy(), Some(Remedy::Step(step)) if step.contains("SHA-1")));
     let error = place.commit(&access, &Oid::unknown(1)).unwrap_err();
     assert!(matches!(error.fault(), Some(Fault::ObjectFormat)), "{error:?}");
 }

@@ -71,7 +71,7 @@ fn one_store_serves_one_process_at_a_time() {
     let Error::Store { source: store::Error::Locked { holder }, .. } = error else {
         panic!("{error:?}")
     };
-    assert!(holder.contains(&format!("pid {}", std::process::id())), "{holder}");
+    assert!(holder.to_string().contains(&format!("pid {}", std::process::id())), "{holder}");
     drop(held);
     open().unwrap();
 }

@@ -36,8 +36,9 @@ fn what_a_user_must_tell_apart_has_its_own_reason_and_its_own_next_step() {
     ];
     let reasons: std::collections::HashSet<_> =
         errors.iter().map(|error| error.reason().as_str()).collect();
-    let hints: std::collections::HashSet<_> = errors.iter().map(Error::hint).collect();
-    assert_eq!((reasons.len(), hints.len()), (errors.len(), errors.len()));
+    let remedies: std::collections::HashSet<_> =
+        errors.iter().map(|error| format!("{:?}", error.remedy())).collect();
+    assert_eq!((reasons.len(), remedies.len()), (errors.len(), errors.len()));
 }
 
 // R43: 401 or 403 before any file is written.

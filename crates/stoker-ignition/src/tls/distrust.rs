@@ -1,6 +1,6 @@
 //! Why a certificate is not trusted, in words.
 
-use rustls::CertificateError;
+use stoker_http::CertificateError;
 
 /// Returns the end of the sentence "the gateway's certificate is not trusted".
 pub(crate) fn why(error: &CertificateError) -> &'static str {

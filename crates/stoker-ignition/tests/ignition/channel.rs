@@ -1,6 +1,7 @@
 //! Which port, and whom we trust there, G2.
 
 use fake_gateway::{Fault, State, Token, Ugly};
+use stoker_api::remedy::Remedy;
 use stoker_ignition::{Endpoint, Gateway, Options, Readiness, Reason};
 
 use crate::support::{KEY, World, everything};
@@ -83,7 +84,7 @@ fn tls_on_one_side_only_is_told_apart_both_ways() {
     for url in [plain_to_tls, tls_to_plain] {
         let error = at(&world, Endpoint::parse(&url).unwrap()).projects().unwrap_err();
         assert_eq!(error.reason(), Reason::GatewayTlsMismatch, "{url}: {error}");
-        assert!(error.hint().contains("8043"));
+        assert!(matches!(error.remedy(), Remedy::Step(step) if step.contains("8043")));
     }
 }
 

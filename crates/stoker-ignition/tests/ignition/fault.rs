@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fake_gateway::{Api, Fault, Options as FakeOptions, State, Ugly};
+use stoker_api::remedy::Remedy;
 use stoker_ignition::{Cancel, Error, Gateway, Half, Halves, Limits, Options, Reason, Scan};
 
 use crate::support::{CANARY, World, everything};
@@ -120,7 +121,7 @@ fn an_older_gateway_is_told_apart_and_its_scan_never_counts_as_done() {
     let world = World::with(|options| FakeOptions { api: Api::V81, ..options });
     let error = world.gateway().projects().expect_err("8.1 has no API");
     assert_eq!(error.reason(), Reason::GatewayRouteNotFound);
-    assert!(error.hint().contains("8.3"));
+    assert!(matches!(error.remedy(), Remedy::Step(step) if step.contains("8.3")));
     assert_eq!(world.gateway().scan(Halves::NONE.with(Half::Projects)).projects, Scan::Failed);
 }
 

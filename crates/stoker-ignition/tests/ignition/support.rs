@@ -76,7 +76,7 @@ pub(crate) fn write(data: &Path, path: &str, content: &str) {
 
 /// The error with its causes and its `Debug`: everything that could be shown of it.
 pub(crate) fn everything(error: &Error) -> String {
-    let mut text = format!("{error} {error:?} {}", error.hint());
+    let mut text = format!("{error} {error:?} {:?}", error.remedy());
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         text.push_str(&error.to_string());

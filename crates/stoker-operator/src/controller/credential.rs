@@ -279,6 +279,7 @@ impl Material {
             helper: helper().to_owned(),
             limits: Limits::within(git_timeout(git).as_duration()),
             addresses: Vec::new(),
+            server_words: stoker_git::ServerWords::default(),
         };
         Ok(Session { access, app, _held: held })
     }

@@ -14,16 +14,18 @@ const MOST_SHOWN: usize = 300;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The source failed.
-    #[error("failed to read the commit")]
+    #[error("failed to read the source")]
     Read {
         /// What it said.
         source: source::Error,
     },
     /// A required mapping has no source.
-    #[error("the source {path:?} is not in the commit")]
+    #[error("the source {path:?} does not exist{}", did_you_mean(.nearest))]
     SourceMissing {
         /// The mapping's source.
         path: RelPath,
+        /// A path of the commit that is spelled like it.
+        nearest: Option<RelPath>,
     },
     /// A mapping's source is or lies beneath a symbolic link.
     #[error("the source {path:?} is, or lies beneath, a symbolic link; links are not followed")]
@@ -53,6 +55,14 @@ pub enum Error {
         /// What the commit holds.
         found: &'static str,
     },
+    /// A file is mapped to a path that is a directory of another mapping.
+    #[error("the file {file:?} is mapped to {path:?}, which is a directory of another mapping")]
+    FileOverDirectory {
+        /// The destination.
+        path: RelPath,
+        /// The source of the file mapping.
+        file: RelPath,
+    },
     /// A destination lies in a directory of ours.
     #[error("the destination {path:?} is reserved by Stoker")]
     ReservedDestination {
@@ -60,7 +70,7 @@ pub enum Error {
         path: RelPath,
     },
     /// Names that can't be written.
-    #[error("{} in the commit can't be written: {}", count_names(.refused), list_names(.refused))]
+    #[error("{} can't be written: {}", count_names(.refused), list_names(.refused))]
     Names {
         /// The first of them, with the reasons.
         refused: Vec<Refused>,
@@ -115,6 +125,10 @@ impl fmt::Display for Refused {
         let more = if shown.len() < name.len() { "…" } else { "" };
         write!(f, "{:?}{more} {fault}", Quoted(&place))
     }
+}
+
+fn did_you_mean(nearest: &Option<RelPath>) -> String {
+    nearest.as_ref().map_or_else(String::new, |path| format!("; did you mean {path:?}?"))
 }
 
 fn count_names(refused: &[Refused]) -> String {

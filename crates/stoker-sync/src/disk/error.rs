@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::io::Errno;
 
@@ -14,7 +15,7 @@ pub struct DiskError {
     pub(super) action: &'static str,
     pub(super) path: RelPath,
     /// What the root is to people.
-    pub(super) top: &'static str,
+    pub(super) top: Arc<str>,
     pub(super) source: io::Error,
 }
 
@@ -25,12 +26,12 @@ impl DiskError {
     /// A failure to get at the root itself, by the path that the user gave.
     pub(super) fn at_top(action: &'static str, path: &Path, source: io::Error) -> Self {
         let path = RelPath::from_clean(path.as_os_str().as_encoded_bytes());
-        Self { action, path, top: DATA, source }
+        Self { action, path, top: DATA.into(), source }
     }
 
     /// The root has no name of its own.
     fn place(&self) -> String {
-        if self.path.is_root() { self.top.to_owned() } else { format!("{:?}", self.path) }
+        if self.path.is_root() { self.top.to_string() } else { format!("{:?}", self.path) }
     }
 
     /// Returns the path below the data root.
@@ -54,7 +55,7 @@ impl DiskError {
             Some(number) => io::Error::from_raw_os_error(number),
             None => self.source.kind().into(),
         };
-        Self { action: "go on to", path: path.clone(), top: self.top, source }
+        Self { action: "go on to", path: path.clone(), top: Arc::clone(&self.top), source }
     }
 
     /// Returns whether the system gave this error number.

@@ -1,17 +1,13 @@
-#![expect(clippy::disallowed_methods, reason = "times the phases of a plan for the report")]
-//! The way into planning: is there anything to do at all, and how long does it take to say.
-
-use std::time::{Duration, Instant};
+//! The way into planning: is there anything to do at all.
 
 use super::View;
 use super::course::Course;
 use crate::cancel::Cancel;
 use crate::compose::mount::{self, Mount};
-use crate::path::RelPath;
 use crate::plan::{Error, Plan, Work};
-use crate::report::Durations;
 use crate::request::Request;
-use crate::source::{self, Entry, ObjectId, Sink, Source};
+use crate::source::Source;
+use crate::warning;
 
 /// What planning goes by.
 #[derive(Debug, Clone, Copy)]
@@ -24,15 +20,6 @@ pub(super) struct Planning<'a> {
 impl Planning<'_> {
     /// Plans.
     pub(super) fn run(&self, source: &mut dyn Source) -> Result<Plan, Error> {
-        let begin = Instant::now();
-        let mut source = Timed { source, spent: Duration::ZERO };
-        let mut plan = self.plan(&mut source)?;
-        plan.durations.fetch = source.spent;
-        plan.durations.plan = begin.elapsed().saturating_sub(source.spent);
-        Ok(plan)
-    }
-
-    fn plan(&self, source: &mut dyn Source) -> Result<Plan, Error> {
         let last = self.view.manifest.header();
         if self.is_same_profile() && last.commit == self.request.commit {
             let mounts = mount::remembered(&self.request.mappings, &last.mappings);
@@ -64,53 +51,19 @@ impl Planning<'_> {
     pub(super) fn nothing(&self) -> Plan {
         let mut warnings = self.view.notices.clone();
         warnings.extend(self.view.manifest.header().warnings.iter().cloned());
+        let foreign_kept = self.view.manifest.header().kept.clone();
+        warnings.extend(warning::of_kept(&foreign_kept));
         Plan {
             changes: Vec::new(),
             unchanged: self.view.manifest.header().files,
             warnings,
             drift: Vec::new(),
+            foreign_kept,
+            withheld: None,
             previous_commit: self.view.commit().map(String::from),
             commit: self.request.commit.clone(),
             request: self.request.clone(),
-            durations: Durations::default(),
             work: Work::default(),
         }
-    }
-}
-
-/// A source that knows how long it was asked.
-struct Timed<'a> {
-    source: &'a mut dyn Source,
-    spent: Duration,
-}
-
-impl Timed<'_> {
-    fn time<T>(&mut self, ask: impl FnOnce(&mut dyn Source) -> T) -> T {
-        let begin = Instant::now();
-        let answer = ask(self.source);
-        self.spent += begin.elapsed();
-        answer
-    }
-}
-
-impl Source for Timed<'_> {
-    fn expect(&mut self, directories: &[RelPath]) {
-        self.source.expect(directories);
-    }
-
-    fn root(&mut self) -> Result<ObjectId, source::Error> {
-        self.time(|source| source.root())
-    }
-
-    fn list(&mut self, trees: &[ObjectId]) -> Result<Vec<Vec<Entry>>, source::Error> {
-        self.time(|source| source.list(trees))
-    }
-
-    fn fetch(&mut self, blobs: &[ObjectId]) -> Result<Vec<u64>, source::Error> {
-        self.time(|source| source.fetch(blobs))
-    }
-
-    fn read(&mut self, blobs: &[ObjectId], sink: &mut Sink<'_>) -> Result<(), source::Error> {
-        self.time(|source| source.read(blobs, sink))
     }
 }

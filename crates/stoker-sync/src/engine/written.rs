@@ -1,8 +1,6 @@
-#![expect(clippy::disallowed_methods, reason = "times the phases of a run for the report")]
 //! New files that are durable and wait to be seen.
 
 use std::collections::HashSet;
-use std::time::Instant;
 
 use super::Engine;
 use crate::apply::{self, Application, Undone};
@@ -39,13 +37,19 @@ impl<'e> Written<'e> {
         source: &mut dyn Source,
         cancel: &Cancel,
     ) -> Result<Self, write::Error> {
-        let begin = Instant::now();
         let mut written = Self { engine, plan, groups: Vec::new(), bytes: 0, is_open: true };
         if written.plan.is_noop() {
             return Ok(written);
         }
-        written.prepare(source, cancel)?;
-        written.plan.durations.write = begin.elapsed();
+        if let Err(error) = written.prepare(source, cancel) {
+            // One stops the write; a person who commits the files wants to know all of them.
+            return match error {
+                write::Error::LfsPointers { .. } => {
+                    Err(written.plan.refuse_pointers(source).err().unwrap_or(error))
+                }
+                error => Err(error),
+            };
+        }
         Ok(written)
     }
 
@@ -91,7 +95,6 @@ impl<'e> Written<'e> {
     ///
     /// A value that is dropped instead of applied leaves nothing behind.
     pub fn apply(mut self, renew: &mut dyn FnMut()) -> Result<Report, apply::Error> {
-        let begin = Instant::now();
         let Some(header) = self.plan.work.header.clone() else {
             self.is_open = false;
             return Ok(self.report());
@@ -112,7 +115,6 @@ impl<'e> Written<'e> {
         })?;
         self.is_open = false;
         remember(self.engine, header.generation);
-        self.plan.durations.apply = begin.elapsed();
         if undone.is_empty() {
             return Ok(self.report());
         }
@@ -152,8 +154,8 @@ impl<'e> Written<'e> {
             touched: Halves::of(changes.iter().map(|change| &change.path)),
             changes,
             drift: plan.drift.clone(),
+            foreign_kept: plan.foreign_kept.clone(),
             warnings: plan.warnings.clone(),
-            durations: plan.durations,
         }
     }
 }

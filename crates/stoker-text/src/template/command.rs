@@ -100,7 +100,10 @@ impl<'a> Run<'a> {
                 Value::Context => self.context.field(name),
                 other => other.member(name),
             };
-            member.map_err(|fault| operand.position.error(fault))
+            member.map_err(|fault| {
+                let missing = Some(format!(".{}", operand.fields.join(".")));
+                TemplateError { missing, ..operand.position.error(fault) }
+            })
         })
     }
 }

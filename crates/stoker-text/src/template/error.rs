@@ -12,6 +12,8 @@ pub struct TemplateError {
     pub column: usize,
     /// What is wrong, in a sentence without a full stop.
     pub message: String,
+    /// The field that has no value, such as `.GatewayName` or `.Vars.site`, if that is the fault.
+    pub missing: Option<String>,
 }
 
 /// A place in the text of a template.
@@ -26,7 +28,7 @@ impl Position {
 
     pub(super) fn error(self, message: impl fmt::Display) -> TemplateError {
         let Self { line, column } = self;
-        TemplateError { line, column, message: message.to_string() }
+        TemplateError { line, column, message: message.to_string(), missing: None }
     }
 
     /// Returns the place after this text.

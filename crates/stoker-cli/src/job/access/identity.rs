@@ -84,12 +84,36 @@ pub(super) fn decide(facts: Facts<'_>, secrets: &mut Secrets) -> Result<Auth, Fa
     if let Some(method) = &method {
         let way = Way::of(method);
         // A file that does not fit its own URL is wrong; another URL is the user's doing.
-        if arguments.repo.is_none() || way.fits(access.url.transport()) {
-            return of_method(method, facts, secrets);
+        let is_misfit = arguments.repo.is_some() && !way.fits(access.url.transport());
+        match other_host(git, access) {
+            _ if is_misfit => secrets.leave_aside(misfit(way.field(), &access.remote())),
+            Some(host) => {
+                let (field, remote) = (way.field(), access.remote());
+                secrets.leave_aside(format!(
+                    "{field} is not used: it is for {host}, and {remote} is on another host"
+                ));
+            }
+            None => return of_method(method, facts, secrets),
         }
-        secrets.leave_aside(misfit(way.field(), &access.remote()));
     }
     by_environment(facts, secrets)
+}
+
+/// The host of the file's repository, if the repository of the command line is on another one.
+fn other_host<'a>(git: Option<&'a Git>, access: &Access) -> Option<&'a str> {
+    let of_file = host(&git?.repo);
+    (!of_file.eq_ignore_ascii_case(host(access.url.as_str()))).then_some(of_file)
+}
+
+/// The host in a URL, without user and port.
+fn host(url: &str) -> &str {
+    let server = server(url);
+    let address = server.split_once("://").map_or(server, |(_, address)| address);
+    let address = address.rsplit_once('@').map_or(address, |(_, address)| address);
+    match address.split_once(']') {
+        Some((bracketed, _)) => bracketed.trim_start_matches('['),
+        None => address.split(':').next().unwrap_or_default(),
+    }
 }
 
 /// Whether the repository is on another server than the file's.
@@ -251,6 +275,19 @@ fn no_known_hosts() -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_has_no_user_and_no_port() {
+        for (url, name) in [
+            ("https://git.example:8443/a/b", "git.example"),
+            ("http://[::1]:3000/plant", "::1"),
+            ("ssh://git@git.example:22/a", "git.example"),
+            ("git@git.example:a/b", "git.example"),
+            ("file:///srv/plant", ""),
+        ] {
+            assert_eq!(host(url), name);
+        }
+    }
 
     #[test]
     fn a_server_is_a_scheme_a_host_and_a_port() {

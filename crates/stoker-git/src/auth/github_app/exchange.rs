@@ -2,13 +2,16 @@
 
 use std::path::Path;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
-use reqwest::{Certificate, Client, Proxy, Response, StatusCode, redirect};
-use rustls::crypto::CryptoProvider;
 use serde::{Deserialize, Serialize};
 use stoker_api::word::Secret;
+use stoker_http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+};
+use stoker_http::{ClientConfig, Method, Place, Proxy, Response, Server, Uri, trust};
 
 use super::{Settings, Token};
 use crate::access::{host_of, is_loopback};
@@ -47,9 +50,18 @@ pub enum Error {
     /// The letter would travel for all to see.
     #[error("the GitHub API must be reached by https://")]
     PlainHttp,
-    /// The API could not be reached, or did not answer in time.
+    /// The API could not be reached.
+    #[error("failed to reach the GitHub API")]
+    Unreachable {
+        /// Why not.
+        source: stoker_http::Error,
+    },
+    /// The address of the API or of the proxy can't be used.
     #[error("failed to reach the GitHub API: {0}")]
-    Unreachable(&'static str),
+    Address(&'static str),
+    /// The API did not answer in time.
+    #[error("failed to reach the GitHub API: no answer in time")]
+    TimedOut,
     /// The API said no.
     #[error("the GitHub API answered {status}")]
     Refused {
@@ -75,6 +87,14 @@ struct Letter<'a> {
     iat: u64,
     exp: u64,
     iss: &'a str,
+}
+
+/// The API, and what is asked of it.
+struct Api {
+    server: Server,
+    path: String,
+    body: Vec<u8>,
+    timeout: Duration,
 }
 
 #[derive(Serialize)]
@@ -124,24 +144,24 @@ async fn ask_within(settings: &Settings, cancel: &Cancel) -> Result<Token, Error
             return Err(Error::Cancelled);
         }
         if started.elapsed() >= settings.timeout {
-            return Err(Error::Unreachable("no answer in time"));
+            return Err(Error::TimedOut);
         }
     }
 }
 
 async fn ask(settings: &Settings) -> Result<Token, Error> {
     let key = read_key(&settings.key_file)?;
-    let client = client(settings)?;
-    let response = post(settings, &client, &letter(settings, &key, 0)?).await?;
+    let api = Api::new(settings)?;
+    let response = api.post(&letter(settings, &key, 0)?).await?;
     let skew = skew_of(&response);
     // A letter from the future, or from long ago, is refused: once more by the server's clock.
     let response = match skew {
-        Some(skew) if response.status() == StatusCode::UNAUTHORIZED && skew.abs() > SKEW => {
-            post(settings, &client, &letter(settings, &key, skew)?).await?
+        Some(skew) if response.status == 401 && skew.abs() > SKEW => {
+            api.post(&letter(settings, &key, skew)?).await?
         }
         _ => response,
     };
-    read_token(response).await
+    read_token(&response)
 }
 
 /// Reads the App's private key.
@@ -149,36 +169,6 @@ pub(super) fn read_key(path: &Path) -> Result<EncodingKey, Error> {
     let key = auth::read("GitHub App key", path)
         .map_err(|source| Error::Key { source: Box::new(source) })?;
     EncodingKey::from_rsa_pem(key.reveal()).map_err(|_| Error::MalformedKey)
-}
-
-fn client(settings: &Settings) -> Result<Client, Error> {
-    if CryptoProvider::get_default().is_none() {
-        // Programs choose it first thing; where none did, there is only one to choose.
-        drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
-    }
-    let certificates = |source| Error::Certificates { source: Box::new(source) };
-    let mut builder = Client::builder()
-        .timeout(settings.timeout)
-        .connect_timeout(settings.timeout)
-        .user_agent(concat!("stoker/", env!("CARGO_PKG_VERSION")))
-        // A redirect would carry the letter to a host that nobody named.
-        .redirect(redirect::Policy::none());
-    if let Some(path) = &settings.ca_file {
-        let pem = auth::read("CA file", path).map_err(certificates)?;
-        let bundle = Certificate::from_pem_bundle(pem.reveal()).map_err(|_| {
-            let fault = "holds no certificate in PEM form";
-            certificates(auth::Error::Malformed { what: "CA file", path: path.clone(), fault })
-        })?;
-        builder = builder.tls_certs_only(bundle);
-    }
-    if let Some(proxy) = &settings.proxy {
-        let proxy = Proxy::all(proxy.as_str()).map_err(|_| Error::Unreachable("bad proxy URL"))?;
-        builder = builder.proxy(proxy);
-    } else if is_loopback(host_of(&settings.api)) {
-        // This machine is reached without the proxies of our environment.
-        builder = builder.no_proxy();
-    }
-    builder.build().map_err(|_| Error::Unreachable("no TLS"))
 }
 
 fn letter(settings: &Settings, key: &EncodingKey, skew: i64) -> Result<Secret, Error> {
@@ -190,65 +180,91 @@ fn letter(settings: &Settings, key: &EncodingKey, skew: i64) -> Result<Secret, E
     signed.map(Secret::new).map_err(|_| Error::MalformedKey)
 }
 
-async fn post(settings: &Settings, client: &Client, letter: &Secret) -> Result<Response, Error> {
-    let api = settings.api.as_str().trim_end_matches('/');
-    let url = format!("{api}/app/installations/{}/access_tokens", settings.installation_id);
-    let body = Request {
-        permissions: Permissions { contents: "read" },
-        repositories: settings.repository.as_deref().map(|name| [name]),
-    };
-    let letter = std::str::from_utf8(letter.reveal()).map_err(|_| Error::MalformedKey)?;
-    let request = client
-        .post(url)
-        .bearer_auth(letter)
-        .header("Accept", "application/vnd.github+json")
-        .header("X-GitHub-Api-Version", "2022-11-28")
-        .json(&body);
-    request.send().await.map_err(|error| Error::Unreachable(kind_of(&error)))
-}
-
-/// The error's own text may hold what the server said; its kind can't.
-fn kind_of(error: &reqwest::Error) -> &'static str {
-    if error.is_timeout() {
-        return "no answer in time";
+impl Api {
+    fn new(settings: &Settings) -> Result<Self, Error> {
+        let api = settings.api.as_str().trim_end_matches('/');
+        let path = format!("/app/installations/{}/access_tokens", settings.installation_id);
+        let uri: Uri = format!("{api}{path}")
+            .parse()
+            .map_err(|_| Error::Address("its address is not a URL"))?;
+        let is_tls = uri.scheme_str() == Some("https");
+        let host = host_of(&settings.api);
+        let proxy = match &settings.proxy {
+            Some(proxy) => {
+                let proxy = Proxy::parse(proxy.as_str());
+                Some(proxy.ok_or(Error::Address("the proxy's address is not http://HOST:PORT"))?)
+            }
+            // This machine is reached without the proxies of our environment.
+            None if is_loopback(host) => None,
+            None => Proxy::of_environment(is_tls, host, &|name| std::env::var(name).ok()),
+        };
+        let body = Request {
+            permissions: Permissions { contents: "read" },
+            repositories: settings.repository.as_deref().map(|name| [name]),
+        };
+        let server = Server {
+            host: host.to_owned(),
+            port: uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 }),
+            tls: if is_tls { Some(trusted(settings)?) } else { None },
+            proxy,
+            place: Place::Anywhere,
+        };
+        Ok(Self {
+            server,
+            path: uri.path().to_owned(),
+            body: serde_json::to_vec(&body).map_err(|_| Error::Malformed)?,
+            timeout: settings.timeout,
+        })
     }
-    if !error.is_connect() {
-        return "the connection broke";
+
+    async fn post(&self, letter: &Secret) -> Result<Response, Error> {
+        let mut bearer = b"Bearer ".to_vec();
+        bearer.extend_from_slice(letter.reveal());
+        let mut bearer = HeaderValue::try_from(bearer).map_err(|_| Error::MalformedKey)?;
+        bearer.set_sensitive(true);
+        let fixed = [
+            (USER_AGENT, concat!("stoker/", env!("CARGO_PKG_VERSION"))),
+            (ACCEPT, "application/vnd.github+json"),
+            (CONTENT_TYPE, "application/json"),
+            (HeaderName::from_static("x-github-api-version"), "2022-11-28"),
+        ];
+        let fixed = fixed.into_iter().map(|(name, text)| (name, HeaderValue::from_static(text)));
+        let mut headers: HeaderMap = fixed.collect();
+        headers.insert(AUTHORIZATION, bearer);
+        let request = stoker_http::Request {
+            method: Method::POST,
+            path: self.path.clone(),
+            headers,
+            body: self.body.clone(),
+            connect_timeout: self.timeout,
+            body_limit: MAX_ANSWER,
+        };
+        self.server.send(&request).await.map_err(|source| match source {
+            stoker_http::Error::TooLarge { .. } => Error::Malformed,
+            stoker_http::Error::ConnectTimeout(_) => Error::TimedOut,
+            source => Error::Unreachable { source },
+        })
     }
-    let first = std::error::Error::source(error);
-    let mut causes = std::iter::successors(first, |cause| cause.source());
-    causes.find_map(kind_of_cause).unwrap_or("no connection")
 }
 
-/// Connections, TLS and tunnels share no type of error; their words are compared and never shown.
-fn kind_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
-    let text = cause.to_string();
-    let words = [
-        ("certificate", "its certificate is not trusted: give its authority with --ca-file"),
-        ("proxy authorization", "the proxy wants credentials"),
-        ("tunnel", "the proxy does not connect there"),
-        ("refused", "the connection was refused"),
-    ];
-    words.into_iter().find(|(word, _)| text.contains(word)).map(|(_, kind)| kind)
+/// Whom the exchange trusts: given certificates alone, else the system's.
+fn trusted(settings: &Settings) -> Result<Arc<ClientConfig>, Error> {
+    let Some(path) = &settings.ca_file else { return Ok(trust::system()) };
+    let certificates = |source| Error::Certificates { source: Box::new(source) };
+    let pem = auth::read("CA file", path).map_err(certificates)?;
+    trust::given(pem.reveal()).map_err(|_| {
+        let fault = "holds no certificate in PEM form";
+        certificates(auth::Error::Malformed { what: "CA file", path: path.clone(), fault })
+    })
 }
 
-async fn read_token(mut response: Response) -> Result<Token, Error> {
+fn read_token(response: &Response) -> Result<Token, Error> {
     let received = Instant::now();
-    let status = response.status();
-    if !status.is_success() {
-        return Err(Error::Refused { status: status.as_u16() });
+    if !(200..300).contains(&response.status) {
+        return Err(Error::Refused { status: response.status });
     }
-    let server_now = server_time(&response).unwrap_or_else(jiff::Timestamp::now);
-    let mut body = Vec::new();
-    while let Some(chunk) =
-        response.chunk().await.map_err(|error| Error::Unreachable(kind_of(&error)))?
-    {
-        body.extend_from_slice(&chunk);
-        if body.len() > MAX_ANSWER {
-            return Err(Error::Malformed);
-        }
-    }
-    let answer: Answer = serde_json::from_slice(&body).map_err(|_| Error::Malformed)?;
+    let server_now = server_time(response).unwrap_or_else(jiff::Timestamp::now);
+    let answer: Answer = serde_json::from_slice(&response.body).map_err(|_| Error::Malformed)?;
     if answer.token.is_empty() || answer.token.contains(['\n', '\r', '\0']) {
         return Err(Error::Malformed);
     }
@@ -258,7 +274,7 @@ async fn read_token(mut response: Response) -> Result<Token, Error> {
 }
 
 fn server_time(response: &Response) -> Option<jiff::Timestamp> {
-    let date = response.headers().get("date")?.to_str().ok()?;
+    let date = response.header(&DATE)?;
     jiff::fmt::rfc2822::parse(date).ok().map(|zoned| zoned.timestamp())
 }
 

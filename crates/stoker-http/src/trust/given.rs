@@ -1,7 +1,6 @@
-//! Trusts whom a given authority has signed, and a server that shows one of the given certificates
-//! itself.
+//! Trusts a server that a given authority has signed, and one that shows a given certificate itself.
 //!
-//! Whoever gives a self-signed certificate means that one. Most tools mark such a certificate as an
+//! A user who gives a self-signed certificate means that one. Most tools mark such a certificate as an
 //! authority's (CA:TRUE), and rustls takes none of those for a server's, given or not. Its time,
 //! its host name and the signature of the handshake are checked all the same.
 
@@ -24,7 +23,8 @@ pub(super) struct Given {
 impl Given {
     /// Trusts these certificates, which are also the roots, and whatever they have signed.
     pub(super) fn new(
-        (roots, certificates): (RootCertStore, Vec<CertificateDer<'static>>),
+        roots: RootCertStore,
+        certificates: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, VerifierBuilderError> {
         let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
@@ -102,7 +102,7 @@ mod tests {
         let mut roots = RootCertStore::empty();
         roots.add(certificate.clone()).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        Given::new((roots, vec![certificate.clone()]), provider).unwrap()
+        Given::new(roots, vec![certificate.clone()], provider).unwrap()
     }
 
     #[test]
