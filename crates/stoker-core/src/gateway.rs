@@ -34,6 +34,9 @@ pub struct Pod {
     pub is_ending: bool,
     /// Whether it has the agent's container.
     pub has_agent: bool,
+    /// Whether no container of it has a gateway's data: then the webhook gave the agent a volume of
+    /// its own.
+    pub lacks_gateway: bool,
     /// Its label `app.kubernetes.io/name`.
     pub app_name: Option<String>,
     /// Its annotations of Stoker, by full name.

@@ -156,7 +156,7 @@ fn with_last_sync(facts: &Facts<'_>, status: GatewaySyncStatus) -> GatewaySyncSt
     let latest = reports.filter_map(|report| report.synced_at).max();
     let is_new = status.last_sync_commit.as_deref() != Some(commit.as_str());
     let fallback = if is_new { Some(facts.now) } else { None };
-    let time = latest.or(fallback).map(Time).or(status.last_sync_time);
+    let time = latest.or(fallback).map(whole_seconds).or(status.last_sync_time);
     GatewaySyncStatus {
         last_sync_time: time,
         last_sync_ref: Some(metadata.git_ref.to_string()),
@@ -164,6 +164,11 @@ fn with_last_sync(facts: &Facts<'_>, status: GatewaySyncStatus) -> GatewaySyncSt
         last_sync_commit_short: Some(commit.short().to_owned()),
         ..status
     }
+}
+
+/// The API server keeps whole seconds: with more, a status would never equal the one it returns.
+pub(crate) fn whole_seconds(time: Timestamp) -> Time {
+    Time(Timestamp::from_second(time.as_second()).unwrap_or(time))
 }
 
 fn counts(gateways: &[Gateway]) -> GatewayCounts {
@@ -195,8 +200,10 @@ impl<'a> Facts<'a> {
             reason: judgement.reason.as_str().to_owned(),
             message: cap::text(&judgement.message, MESSAGE_BYTES),
             observed_generation: self.sync.metadata.generation,
-            last_transition_time: since
-                .map_or_else(|| Time(self.now), |before| before.last_transition_time.clone()),
+            last_transition_time: since.map_or_else(
+                || whole_seconds(self.now),
+                |before| before.last_transition_time.clone(),
+            ),
         }
     }
 }

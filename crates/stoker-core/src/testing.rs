@@ -58,6 +58,7 @@ pub(crate) fn pod(name: &str) -> Pod {
         is_running: true,
         is_ending: false,
         has_agent: true,
+        lacks_gateway: false,
         app_name: None,
         annotations: BTreeMap::from([
             (Annotation::CrName.as_str().to_owned(), "plant".to_owned()),
@@ -115,7 +116,9 @@ pub(crate) fn settled(sync: &mut GatewaySync, observed: &mut Observed) -> Verdic
     if let Some(metadata) = published(&verdict) {
         observed.published = Some(Ok(metadata));
     }
-    sync.status = Some(verdict.status.clone());
+    // As the API server returns it.
+    let stored = serde_json::to_string(&verdict.status).unwrap();
+    sync.status = Some(serde_json::from_str(&stored).unwrap());
     verdict
 }
 
@@ -141,7 +144,8 @@ pub(crate) fn synced(pod: &Pod, metadata: &Metadata) -> Report {
         commit: Some(target.commit),
         git_ref: Some(target.git_ref),
         applied: Some(hash),
-        synced_at: Some(now()),
+        // Agents have finer clocks than the API server.
+        synced_at: Some(now() + std::time::Duration::from_nanos(123_456_789)),
         ..Report::new(pod.gateway_name(), &pod.name, &pod.uid, SyncStatus::Synced)
     }
 }

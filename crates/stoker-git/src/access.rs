@@ -1,5 +1,6 @@
 //! How one repository is reached: its URL, who we are, whom we trust, and how long we wait.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use stoker_api::word::{HttpUrl, RepoUrl, SafeUrl, Transport};
@@ -27,6 +28,9 @@ pub struct Access {
     pub helper: PathBuf,
     /// How long one operation may take.
     pub limits: Limits,
+    /// The addresses of the host, where the caller has resolved and checked them: git then goes
+    /// there and nowhere else. Where it is empty, git resolves the name.
+    pub addresses: Vec<IpAddr>,
 }
 
 /// Whether credentials may travel over `http://` to another machine.
@@ -49,6 +53,7 @@ impl Access {
             plain_http: PlainHttp::Refused,
             helper: helper.into(),
             limits: Limits::default(),
+            addresses: Vec::new(),
         }
     }
 
@@ -90,6 +95,23 @@ pub(crate) fn host_of(url: &HttpUrl) -> &str {
     }
 }
 
+/// The port of a URL, or the usual one of its transport; none for `file://`.
+pub fn port_of(url: &RepoUrl) -> Option<u16> {
+    let usual = match url.transport() {
+        Transport::Https => 443,
+        Transport::Http => 80,
+        Transport::Ssh => 22,
+        Transport::Git => 9418,
+        Transport::File => return None,
+    };
+    let Some((_, rest)) = url.as_str().split_once("://") else { return Some(usual) };
+    let authority = rest.split('/').next().unwrap_or_default();
+    let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
+    let after_host = address.rsplit_once(']').map_or(address, |(_, after)| after);
+    let port = after_host.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    Some(port.unwrap_or(usual))
+}
+
 /// The host and port of a web URL as git names them when it asks for credentials.
 pub(crate) fn web_origin(url: &RepoUrl) -> Option<&str> {
     url.as_str().split_once("://")?.1.split('/').next()
@@ -98,6 +120,17 @@ pub(crate) fn web_origin(url: &RepoUrl) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ports_are_those_of_the_url_or_of_its_scheme() {
+        let port = |text| port_of(&RepoUrl::parse(text).unwrap());
+        assert_eq!(port("https://host/a"), Some(443));
+        assert_eq!(port("http://host:8080/a"), Some(8080));
+        assert_eq!(port("ssh://git@[::1]:2222/a"), Some(2222));
+        assert_eq!(port("git@host:a"), Some(22));
+        assert_eq!(port("git://host/a"), Some(9418));
+        assert_eq!(port("file:///srv/a"), None);
+    }
 
     #[test]
     fn only_this_machine_is_loopback() {

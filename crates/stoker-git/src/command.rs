@@ -9,12 +9,13 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use stoker_api::word::{RepoUrl, Transport};
 
-use crate::access::{Access, PlainHttp, protocol};
+use crate::access::{Access, PlainHttp, port_of, protocol};
 use crate::auth::{self, Auth, Granted};
 use crate::cancel::Cancel;
 use crate::helper;
@@ -84,6 +85,8 @@ impl Session {
         }
         if let Some(proxy) = &access.proxy {
             settings.push(format!("http.proxy={proxy}").into());
+        } else if let Some(addresses) = fixed_addresses(access) {
+            settings.push(addresses.into());
         }
         let mut inherited = Vec::new();
         if access.ca_file.is_none() {
@@ -144,6 +147,22 @@ impl Session {
         }
         command
     }
+}
+
+/// Ties the host of a web URL to the addresses that the caller has checked.
+fn fixed_addresses(access: &Access) -> Option<String> {
+    if access.addresses.is_empty()
+        || !matches!(access.url.transport(), Transport::Https | Transport::Http)
+    {
+        return None;
+    }
+    let (host, port) = (access.url.host()?, port_of(&access.url)?);
+    let addresses = access.addresses.iter().map(|address| match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    });
+    let addresses: Vec<String> = addresses.collect();
+    Some(format!("http.curloptResolve={host}:{port}:{}", addresses.join(",")))
 }
 
 /// Returns a git command that can reach nothing but this machine's disk.

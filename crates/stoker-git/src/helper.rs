@@ -115,7 +115,7 @@ fn watch(group: &OsStr) -> ExitCode {
 fn become_ssh(arguments: Vec<OsString>) -> ExitCode {
     let mut ssh = Command::new("ssh");
     ssh.args(arguments);
-    for name in [ssh::KEY, ssh::KNOWN_HOSTS, ssh::CONNECT_SECONDS] {
+    for name in [ssh::KEY, ssh::KNOWN_HOSTS, ssh::CONNECT_SECONDS, ssh::ADDRESS, ssh::ALIAS] {
         ssh.env_remove(name);
     }
     let environment = |name: &str| std::env::var_os(name);

@@ -7,10 +7,10 @@ use std::process::Command;
 
 use stoker_api::word::{RepoUrl, SafeUrl, Transport};
 
+use crate::access::Access;
 use crate::cancel::Cancel;
 use crate::diagnosis::Fault;
 use crate::error::Error;
-use crate::limits::Limits;
 use crate::memfile::MemFile;
 use crate::process::{Job, run};
 
@@ -42,7 +42,8 @@ struct Server<'a> {
 }
 
 /// Returns the host key that the server shows, as a line of `known_hosts`. Blocks.
-pub fn first_seen(url: &RepoUrl, limits: Limits, cancel: &Cancel) -> Result<String, Error> {
+pub fn first_seen(access: &Access, cancel: &Cancel) -> Result<String, Error> {
+    let (url, limits) = (&access.url, access.limits);
     let failed = |source| Error::ListRefs { remote: SafeUrl::from(url), source };
     let server = Server::of(url).ok_or_else(|| failed(Fault::HostKey))?;
     let file = MemFile::new(b"").map_err(|source| Error::Credentials {
@@ -50,7 +51,7 @@ pub fn first_seen(url: &RepoUrl, limits: Limits, cancel: &Cancel) -> Result<Stri
         source: crate::auth::Error::Memory { source },
     })?;
     let job = Job {
-        command: command(server, &file, limits),
+        command: command(server, &file, access),
         input: Vec::new(),
         max_output: MAX_OUTPUT,
         limits,
@@ -69,6 +70,11 @@ pub fn first_seen(url: &RepoUrl, limits: Limits, cancel: &Cancel) -> Result<Stri
     }
 }
 
+/// Returns the name under which `known_hosts` has the server of an SSH URL.
+pub(crate) fn known_name(url: &RepoUrl) -> Option<String> {
+    Server::of(url).map(|server| server.known_name())
+}
+
 /// Says whether lines of `known_hosts` hold a key for the server of this URL.
 pub fn covers(known_hosts: &str, url: &RepoUrl) -> bool {
     let Some(server) = Server::of(url) else { return false };
@@ -77,7 +83,8 @@ pub fn covers(known_hosts: &str, url: &RepoUrl) -> bool {
     names.flat_map(|field| field.split(',')).any(|known| known == name)
 }
 
-fn command(server: Server<'_>, file: &MemFile, limits: Limits) -> Command {
+fn command(server: Server<'_>, file: &MemFile, access: &Access) -> Command {
+    let seconds = access.limits.timeout.as_secs().max(1);
     let mut command = Command::new("ssh");
     command.env_clear().env("LC_ALL", "C").env("HOME", "/dev/null").current_dir("/");
     for name in ["PATH", "LD_LIBRARY_PATH"] {
@@ -90,7 +97,11 @@ fn command(server: Server<'_>, file: &MemFile, limits: Limits) -> Command {
         command.args(["-o", option]);
     }
     command.arg("-o").arg(format!("UserKnownHostsFile={}", file.path().display()));
-    command.arg("-o").arg(format!("ConnectTimeout={}", limits.timeout.as_secs().max(1)));
+    command.arg("-o").arg(format!("ConnectTimeout={seconds}"));
+    if let Some(address) = access.addresses.first() {
+        command.arg("-o").arg(format!("HostName={address}"));
+        command.arg("-o").arg(format!("HostKeyAlias={}", server.known_name()));
+    }
     if let Some(port) = server.port {
         command.args(["-p", port]);
     }

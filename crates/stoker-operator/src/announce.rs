@@ -66,7 +66,7 @@ pub(crate) fn announce(
             Severity::Normal => tracing::info!(%namespace, %name, %reason, note, "event"),
             Severity::Warning => tracing::warn!(%namespace, %name, %reason, note, "event"),
         }
-        if announcer.events.try_send(Note::new(sync, event)).is_err() {
+        if announcer.events.try_send(Note::new(sync, status, event)).is_err() {
             tracing::warn!(%namespace, %name, %reason, "an event was dropped");
         }
     }

@@ -10,6 +10,7 @@ mod bucket;
 pub(crate) mod cache;
 mod cleanup;
 mod credential;
+mod egress;
 mod failure;
 mod fleet;
 mod memory;
@@ -18,6 +19,7 @@ mod pod;
 mod publish;
 mod queue;
 mod remote;
+mod token;
 pub(crate) mod watch;
 
 use std::panic::AssertUnwindSafe;
@@ -122,10 +124,7 @@ async fn work(context: Arc<Context>) {
         let result = pass.await.unwrap_or(Err(Error::Panicked));
         context.announcer.reconciled(started.elapsed(), result.is_ok());
         let next = match result {
-            Ok(next) => {
-                context.memories.with(&key, |memory| memory.failures = 0);
-                next
-            }
+            Ok(next) => next,
             Err(error) => {
                 let delay = context.memories.with(&key, memory::Memory::failed);
                 let (namespace, name) = (&key.namespace, &key.name);
@@ -151,11 +150,12 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
     let observed = observe::observe(context, key, &sync).await?;
     let verdict = decide(&sync, &observed.facts, Timestamp::now());
     let version = observed.metadata_version.as_deref();
-    let applied = apply::apply(context, key, &sync, &verdict.writes, version).await;
+    let mut applied = apply::apply(context, key, &sync, &verdict.writes, version).await;
+    applied.add(observed.hand_over_token(context, key, &sync).await);
     let status = verdict.status(applied.fault.as_deref());
     let published = publish::publish(context, key, &sync, status, &applied).await?;
     announce::announce(&context.announcer, &sync, &verdict, &published);
-    Ok(observed.next.sooner(published.next()).sooner(applied.next()))
+    Ok(observed.next.sooner(published.next()).sooner(applied.next(context, key)))
 }
 
 /// What is to be done with a GatewaySync at all.

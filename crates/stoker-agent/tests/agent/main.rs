@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod auth;
+mod gateway;
 mod outage;
 mod process;
 mod sync;

@@ -64,6 +64,11 @@ registry! {
         ForgetHostKey = "stoker.io/forget-host-key",
         /// On a GatewaySync: confirms, once, the mass deletion that the named commit causes.
         AllowMassDelete = "stoker.io/allow-mass-delete",
+        /// On the Secret with a GitHub App's token, set by the controller: when the token ends.
+        TokenExpiresAt = "stoker.io/token-expires-at",
+        /// On the Secret with a GitHub App's token, set by the controller: for which credentials it
+        /// is.
+        TokenFor = "stoker.io/token-for",
         /// On the metadata ConfigMap, set by the controller: changes when it has made a status
         /// ConfigMap again, so that agents write their reports again.
         ReportsWanted = "stoker.io/reports-wanted",

@@ -46,6 +46,7 @@ pub(super) fn build(
         plain_http: if is_insecure { PlainHttp::Allowed } else { PlainHttp::Refused },
         helper: own_program()?,
         limits: Limits::within(timeout),
+        addresses: Vec::new(),
     };
     access.ca_file = authorities((git, &access), arguments, secrets)?;
     access.auth = identity::decide(Facts { git, arguments, access: &access }, secrets)?;

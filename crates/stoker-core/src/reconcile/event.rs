@@ -186,6 +186,11 @@ fn arrived(gateway: &Gateway, events: &mut Vec<Event>) {
     let note = format!("the agent of GatewaySync {sync:?} was injected");
     events
         .push(Event { regarding: regarding.clone(), ..Event::normal(EventReason::Injected, note) });
+    if pod.lacks_gateway {
+        let note = "no container of the pod has a gateway's data: there is nothing to sync";
+        let told = Event::warning(EventReason::NotAGateway, note.to_owned());
+        events.push(Event { regarding: regarding.clone(), ..told });
+    }
     if pod.annotation(Annotation::CrNameDerived) == Some(TRUE) {
         let note = format!("the pod names no GatewaySync: {sync:?} is the only one here");
         events.push(Event { regarding, ..Event::normal(EventReason::CrNameDerived, note) });

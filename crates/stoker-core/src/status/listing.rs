@@ -1,13 +1,12 @@
 //! The gateways as the status lists them.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use stoker_api::contract::cap;
 use stoker_api::contract::report::Report;
 use stoker_api::gatewaysync::{DiscoveredGateway, HistoryEntry};
 use stoker_api::limit;
 use stoker_api::names::Annotation;
 
-use super::Facts;
+use super::{Facts, whole_seconds};
 use crate::gateway::Gateway;
 
 /// Lists at most 100 gateways, the worst first, then by name.
@@ -71,7 +70,7 @@ fn with_report(
         history.truncate(limit::STATUS_HISTORY);
     }
     DiscoveredGateway {
-        last_sync_time: report.synced_at.map(Time),
+        last_sync_time: report.synced_at.map(whole_seconds),
         last_sync_duration: report.duration.map(|duration| duration.to_string()),
         synced_commit: report.commit.as_ref().map(ToString::to_string),
         synced_ref: report.git_ref.as_ref().map(ToString::to_string),
@@ -90,7 +89,7 @@ fn history_entry(
     changed: i32,
 ) -> Option<HistoryEntry> {
     Some(HistoryEntry {
-        timestamp: Some(Time(report.synced_at?)),
+        timestamp: Some(whole_seconds(report.synced_at?)),
         commit: report.commit.as_ref().map(ToString::to_string),
         git_ref: report.git_ref.as_ref().map(ToString::to_string),
         trigger: report.trigger,

@@ -58,8 +58,10 @@ pub struct GithubApp {
 pub struct Token {
     /// The token itself.
     pub value: Secret,
-    /// When it ends.
+    /// When it ends, by our own monotonic clock.
     pub ends: Instant,
+    /// When it ends, by our own wall clock.
+    pub expires: jiff::Timestamp,
 }
 
 impl GithubApp {

@@ -11,6 +11,7 @@ use rustix::process::{getgid, getuid};
 use stoker_api::word::Secret;
 
 use super::{Access, Error, Granted, absolute, hold, passwd, read};
+use crate::host_key;
 
 pub(crate) const KEY: &str = "STOKER_SSH_KEY";
 pub(crate) const KNOWN_HOSTS: &str = "STOKER_SSH_KNOWN_HOSTS";
@@ -18,6 +19,10 @@ pub(crate) const KNOWN_HOSTS: &str = "STOKER_SSH_KNOWN_HOSTS";
 pub(crate) const LIBRARY: &str = "STOKER_SSH_LIBRARY";
 pub(crate) const PASSWD: &str = "STOKER_SSH_PASSWD";
 pub(crate) const CONNECT_SECONDS: &str = "STOKER_SSH_CONNECT_SECONDS";
+/// The address to connect to instead of resolving the host's name, and the name that its key is
+/// known by.
+pub(crate) const ADDRESS: &str = "STOKER_SSH_ADDRESS";
+pub(crate) const ALIAS: &str = "STOKER_SSH_ALIAS";
 
 /// Nothing of the user, nothing of the system, no questions, no forwarding, no trust on first use.
 const OPTIONS: &[&str] = &[
@@ -53,6 +58,13 @@ pub fn arguments(
     for option in OPTIONS.iter().map(OsString::from).chain([known_hosts, connect]) {
         arguments.extend(["-o".into(), option]);
     }
+    for (option, name) in [("HostName=", ADDRESS), ("HostKeyAlias=", ALIAS)] {
+        if let Some(value) = environment(name) {
+            let mut option = OsString::from(option);
+            option.push(value);
+            arguments.extend(["-o".into(), option]);
+        }
+    }
     arguments.extend(from_git);
     Some(arguments)
 }
@@ -71,6 +83,10 @@ pub(super) fn grant(access: &Access, key: &Path, known_hosts: &Path) -> Result<G
         (KNOWN_HOSTS, hosts.path().into()),
         (CONNECT_SECONDS, seconds.into()),
     ];
+    if let Some((address, name)) = access.addresses.first().zip(host_key::known_name(&access.url)) {
+        environment.push((ADDRESS, address.to_string().into()));
+        environment.push((ALIAS, name.into()));
+    }
     let mut held = vec![key, hosts];
     if let Some(substitute) = passwd::substitute(getuid().as_raw(), getgid().as_raw()) {
         let passwd = hold(&substitute.passwd)?;

@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
 use stoker_api::condition::EventReason;
+use stoker_api::gatewaysync::GatewaySyncStatus;
 use stoker_core::reconcile::{Event, Regarding, Severity};
 use tokio::sync::mpsc;
 
@@ -27,7 +28,7 @@ impl Note {
     ///
     /// Its name follows from what it says and of which version, so that a controller that was
     /// killed after writing it does not write it twice.
-    pub(super) fn new(sync: &GatewaySync, event: &Event) -> Self {
+    pub(super) fn new(sync: &GatewaySync, status: &GatewaySyncStatus, event: &Event) -> Self {
         let namespace = sync.namespace().unwrap_or_default();
         let own = sync.object_ref(&());
         let (regarding, related) = match &event.regarding {
@@ -50,7 +51,7 @@ impl Note {
         };
         let object = Object {
             metadata: ObjectMeta {
-                name: Some(name_of(sync, event)),
+                name: Some(name_of(sync, status, event)),
                 namespace: Some(namespace.clone()),
                 ..ObjectMeta::default()
             },
@@ -68,7 +69,7 @@ impl Note {
     }
 }
 
-fn name_of(sync: &GatewaySync, event: &Event) -> String {
+fn name_of(sync: &GatewaySync, status: &GatewaySyncStatus, event: &Event) -> String {
     let mut hash = Sha256::new();
     let about = match &event.regarding {
         Regarding::Sync => "",
@@ -76,13 +77,15 @@ fn name_of(sync: &GatewaySync, event: &Event) -> String {
     };
     let metadata = &sync.metadata;
     // The version changes with every status, so that the same thing can be told again later. That
-    // a commit is there is told once.
+    // a commit is there is told once for each sync of it.
     let version = match event.reason {
-        EventReason::SyncCompleted => &metadata.uid,
-        _ => &metadata.resource_version,
+        EventReason::SyncCompleted => {
+            let time = status.last_sync_time.as_ref().map(|time| time.0.to_string());
+            format!("{:?} {time:?}", metadata.uid)
+        }
+        _ => metadata.resource_version.clone().unwrap_or_default(),
     };
-    let version = version.as_deref().unwrap_or_default();
-    for part in [version, about, event.reason.as_str(), &event.note] {
+    for part in [&*version, about, event.reason.as_str(), &event.note] {
         hash.update(part);
         hash.update([0]);
     }

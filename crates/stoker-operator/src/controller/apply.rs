@@ -22,8 +22,6 @@ use super::api::{FIELD_MANAGER, owned_by};
 use super::cache::Key;
 use super::{Context, Error, Next};
 
-/// How soon a pass follows one whose writes failed.
-const RETRY: Duration = Duration::from_secs(2);
 /// How soon a pass follows one that wrote over something that it had not seen yet.
 const CONFLICT_RETRY: Duration = Duration::from_millis(200);
 
@@ -34,7 +32,19 @@ pub(crate) struct Applied {
     pub(crate) fault: Option<String>,
     /// The version of the GatewaySync after them, where it was written.
     pub(crate) resource_version: Option<String>,
-    retry: Option<Duration>,
+    retry: Retry,
+}
+
+/// What helps against a failed write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+enum Retry {
+    /// Nothing failed, or only a change of the spec helps.
+    #[default]
+    None,
+    /// Something else was written meanwhile: at once, with what it is now.
+    Conflict,
+    /// Trying again, less and less often.
+    Backoff,
 }
 
 /// Why a write failed.
@@ -240,18 +250,33 @@ fn shard_map(sync: &GatewaySync, shard: u8) -> ConfigMap {
 
 impl Applied {
     fn fail(&mut self, fault: &Fault) {
-        let is_conflict = match fault {
-            Fault::Write { source, .. } => is_conflict(source),
-            Fault::NotLeading(_) | Fault::Metadata(_) => false,
+        let retry = match fault {
+            Fault::Write { source, .. } if is_conflict(source) => Retry::Conflict,
+            Fault::Write { .. } | Fault::NotLeading(_) => Retry::Backoff,
+            Fault::Metadata(_) => Retry::None,
         };
-        let retry = if is_conflict { CONFLICT_RETRY } else { RETRY };
-        self.retry = Some(self.retry.map_or(retry, |before| before.max(retry)));
+        self.retry = self.retry.max(retry);
         self.fault.get_or_insert_with(|| Chain(fault).to_string());
     }
 
-    /// Returns when to try again.
-    pub(crate) fn next(&self) -> Next {
-        self.retry.map_or(Next::Rest, Next::After)
+    /// Takes over what became of one more write.
+    pub(crate) fn add(&mut self, written: Result<(), String>) {
+        if let Err(fault) = written {
+            self.retry = Retry::Backoff;
+            self.fault.get_or_insert(fault);
+        }
+    }
+
+    /// Returns when to try again, and counts failures in a row.
+    pub(crate) fn next(&self, context: &Context, key: &Key) -> Next {
+        context.memories.with(key, |memory| match self.retry {
+            Retry::Backoff => Next::After(memory.failed()),
+            Retry::Conflict => Next::After(CONFLICT_RETRY),
+            Retry::None => {
+                memory.failures = 0;
+                Next::Rest
+            }
+        })
     }
 }
 

@@ -14,12 +14,12 @@ use sha2::{Digest as _, Sha256};
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
 use stoker_api::condition::Reason;
-use stoker_api::gatewaysync::{AuthMethod, ResolvedSecretRef};
+use stoker_api::gatewaysync::{AuthMethod, GithubApp, ResolvedSecretRef};
 use stoker_api::names::SecretKey;
 use stoker_api::word::{HttpUrl, RepoUrl};
 use stoker_core::metadata::git_timeout;
 use stoker_core::reconcile::Failure;
-use stoker_git::auth::{Auth, Content};
+use stoker_git::auth::{Auth, Content, github_app};
 use stoker_git::memfile::MemFile;
 use stoker_git::{Access, Limits, PlainHttp};
 use zeroize::Zeroizing;
@@ -48,7 +48,9 @@ pub(crate) struct Material {
 /// Everything that git needs to reach the remote once.
 pub(crate) struct Session {
     pub(crate) access: Access,
-    /// The files that `access` names.
+    /// The GitHub App whose token is needed; `access` has no credentials then.
+    pub(crate) app: Option<github_app::Settings>,
+    /// The files that both name.
     _held: Vec<MemFile>,
 }
 
@@ -250,12 +252,7 @@ impl Material {
                     known_hosts,
                 }
             }
-            Some(AuthMethod::GithubApp { .. }) => {
-                return Err(Failure {
-                    reason: Reason::GithubAppExchangeFailed,
-                    message: "spec.git.auth.githubApp is not supported by this version".to_owned(),
-                });
-            }
+            Some(AuthMethod::GithubApp { .. }) => Auth::None,
             None => Auth::None,
         };
         let proxy = git.proxy.as_deref().map(HttpUrl::parse).transpose();
@@ -268,6 +265,12 @@ impl Material {
         } else {
             PlainHttp::Refused
         };
+        let app = self.app(sync, &url, plain_http, &mut held)?;
+        let app = app.map(|app| github_app::Settings {
+            ca_file: ca_file.clone(),
+            proxy: proxy.clone(),
+            ..app
+        });
         let access = Access {
             url,
             auth,
@@ -276,13 +279,54 @@ impl Material {
             plain_http,
             helper: helper().to_owned(),
             limits: Limits::within(git_timeout(git).as_duration()),
+            addresses: Vec::new(),
         };
-        Ok(Session { access, _held: held })
+        Ok(Session { access, app, _held: held })
+    }
+
+    fn app(
+        &self,
+        sync: &GatewaySync,
+        url: &RepoUrl,
+        plain_http: PlainHttp,
+        held: &mut Vec<MemFile>,
+    ) -> Result<Option<github_app::Settings>, Failure> {
+        let git = &sync.spec.git;
+        let Some(AuthMethod::GithubApp { app, .. }) = git.auth.as_ref().and_then(|it| it.method())
+        else {
+            return Ok(None);
+        };
+        let invalid =
+            |message: String| Failure { reason: Reason::GithubAppExchangeFailed, message };
+        let api = app.api_base_url.as_deref().unwrap_or(GithubApp::DEFAULT_API);
+        let api = HttpUrl::parse(api)
+            .map_err(|error| invalid(format!("spec.git.auth.githubApp.apiBaseURL: {error}")))?;
+        let installation_id = u64::try_from(app.installation_id).map_err(|_| {
+            invalid("spec.git.auth.githubApp.installationId must be positive".to_owned())
+        })?;
+        Ok(Some(github_app::Settings {
+            app_id: app.app_id.to_string(),
+            installation_id,
+            key_file: self.file(APP_KEY, held)?.unwrap_or_default(),
+            api,
+            repository: repository_of(url),
+            ca_file: None,
+            proxy: None,
+            plain_http,
+            timeout: git_timeout(git).as_duration(),
+        }))
     }
 
     fn file(&self, field: &str, held: &mut Vec<MemFile>) -> Result<Option<PathBuf>, Failure> {
         self.values.get(field).map(|value| hold(value, held)).transpose()
     }
+}
+
+/// The name of the repository, to which a token is limited: the last part of the URL's path.
+fn repository_of(url: &RepoUrl) -> Option<String> {
+    let last = url.as_str().trim_end_matches('/').rsplit('/').next()?;
+    let name = last.strip_suffix(".git").unwrap_or(last);
+    Some(name.to_owned()).filter(|name| !name.is_empty())
 }
 
 /// Git runs this same program to ask for credentials and to become ssh.

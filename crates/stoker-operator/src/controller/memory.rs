@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use stoker_core::backoff::Backoff;
 use tokio::time::Instant;
 
@@ -32,6 +33,8 @@ pub(crate) struct Memory {
     pub(crate) forgotten: Option<Instant>,
     /// What is kept of its credentials.
     pub(crate) credentials: Option<Remembered>,
+    /// When the token ends that was last handed to its agents.
+    pub(crate) token: Option<Timestamp>,
     /// The remotes that it asks.
     pub(crate) remotes: Vec<RemoteKey>,
 }
@@ -72,6 +75,7 @@ impl Memory {
             forgotten: None,
             credentials: None,
             remotes: Vec::new(),
+            token: None,
         }
     }
 

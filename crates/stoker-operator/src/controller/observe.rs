@@ -24,14 +24,23 @@ use tokio::time::Instant;
 use super::arguments::ReceiverSecrets;
 use super::cache::{Belongings, Key};
 use super::remote::{Demand, Listing, Query, RemoteKey, unresolved};
-use super::{Context, Error, Next, credential};
+use super::token::IssuedToken;
+use super::{Context, Error, Next, credential, token};
 
 /// What was observed, and when to look again.
 pub(crate) struct Observation {
     pub(crate) facts: Observed,
     /// The version of the metadata that was observed.
     pub(crate) metadata_version: Option<String>,
+    /// The token of its GitHub App, and the credentials that it is for.
+    token: Option<HeldToken>,
     pub(crate) next: Next,
+}
+
+/// A token and the credentials that it is for.
+struct HeldToken {
+    of: credential::Digest,
+    token: IssuedToken,
 }
 
 /// What the remote side of an observation is made of.
@@ -53,8 +62,24 @@ struct Inquiry<'a> {
 struct Reply {
     remote: Remote,
     host_key: Option<String>,
+    token: Option<IssuedToken>,
     is_since_asked: bool,
     next: Option<Duration>,
+}
+
+impl Observation {
+    /// Hands the token of a GitHub App to the agents, where there is a new one.
+    pub(crate) async fn hand_over_token(
+        &self,
+        context: &Context,
+        key: &Key,
+        sync: &GatewaySync,
+    ) -> Result<(), String> {
+        match &self.token {
+            Some(HeldToken { of, token }) => token::publish(context, key, sync, of, token).await,
+            None => Ok(()),
+        }
+    }
 }
 
 /// Reads everything.
@@ -91,9 +116,9 @@ pub(crate) async fn observe(
             facts.sync_profiles.insert(name.to_owned(), SyncProfile::clone(&object));
         }
     }
-    let next = ask(context, key, sync, &belongings, &mut facts).await;
+    let asked = ask(context, key, sync, &belongings, &mut facts).await;
     let metadata_version = belongings.metadata.and_then(|metadata| metadata.resource_version);
-    Ok(Observation { facts, metadata_version, next })
+    Ok(Observation { facts, metadata_version, token: asked.token, next: asked.next })
 }
 
 /// Asks the remote about every wanted ref, and fills in what it says.
@@ -103,12 +128,12 @@ async fn ask(
     sync: &GatewaySync,
     belongings: &Belongings,
     facts: &mut Observed,
-) -> Next {
+) -> Outcome {
     let url = match allowed(context, &sync.spec.git.repo) {
         Ok(url) => url,
         Err(failure) => {
             facts.remote = Remote::Failed(failure);
-            return Next::Rest;
+            return Outcome::rest(Next::Rest);
         }
     };
     facts.repository = Some(url.clone());
@@ -119,14 +144,14 @@ async fn ask(
         Err(invalid) => {
             let message = Chain(&invalid).to_string();
             facts.remote = Remote::Failed(Failure { reason: Reason::RefResolutionFailed, message });
-            return Next::Rest;
+            return Outcome::rest(Next::Rest);
         }
     };
     let credentials = match credential::digest(context, key, sync).await {
         Ok(credentials) => credentials,
         Err(failure) => {
             facts.remote = Remote::Failed(failure);
-            return Next::After(SECRETS_AGAIN);
+            return Outcome::rest(Next::After(SECRETS_AGAIN));
         }
     };
     let demand = demand(context, key, sync);
@@ -141,6 +166,7 @@ async fn ask(
     if let (HostKeys::Pinned(pinned), Some(learned)) = (&mut facts.host_keys, main.host_key) {
         pinned.get_or_insert(learned);
     }
+    let token = main.token.map(|token| HeldToken { of: inquiry.credentials, token });
     facts.remote = main.remote;
     let mut next = main.next.map_or(Next::Rest, Next::After);
     for pod in &facts.pods {
@@ -156,7 +182,19 @@ async fn ask(
         next = next.sooner(reply.next.map_or(Next::Rest, Next::After));
     }
     inquiry.settle();
-    next
+    Outcome { token, next }
+}
+
+/// What asking the remote brings besides facts.
+struct Outcome {
+    token: Option<HeldToken>,
+    next: Next,
+}
+
+impl Outcome {
+    fn rest(next: Next) -> Self {
+        Self { token: None, next }
+    }
 }
 
 /// A Secret that is missing wakes the GatewaySync when it comes; this is for those who can't watch.
@@ -177,7 +215,8 @@ impl Inquiry<'_> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(remote);
         let look = self.context.remotes.look(remote, self.key, self.demand);
         if let Some(claim) = look.claim {
-            match self.query(scope).await {
+            let held = look.outcome.as_ref().and_then(|outcome| outcome.as_ref().ok());
+            match self.query(scope, held.and_then(|listing| listing.token.clone())).await {
                 Ok(query) => claim.start(query),
                 Err(failure) => claim.fail(failure),
             }
@@ -187,6 +226,7 @@ impl Inquiry<'_> {
             None => Reply {
                 remote: Remote::Asked,
                 host_key: None,
+                token: None,
                 is_since_asked: false,
                 next: look.next,
             },
@@ -198,6 +238,7 @@ impl Inquiry<'_> {
                 Reply {
                     remote: found,
                     host_key: listing.host_key.clone(),
+                    token: listing.token.clone(),
                     is_since_asked: since.is_some_and(|since| listing.started >= since),
                     next: both.min(),
                 }
@@ -224,7 +265,7 @@ impl Inquiry<'_> {
         };
         let look = self.context.remotes.look_at_history(remote, &query, listing);
         if let Some(claim) = look.claim {
-            match self.query(scope).await {
+            match self.query(scope, listing.token.clone()).await {
                 Ok(query) => claim.start(query),
                 Err(failure) => claim.fail(failure),
             }
@@ -257,19 +298,31 @@ impl Inquiry<'_> {
     }
 
     /// Reads the Secrets again: what was remembered of them is only a digest.
-    async fn query(&self, scope: Scope) -> Result<Query, Failure> {
+    async fn query(&self, scope: Scope, held: Option<IssuedToken>) -> Result<Query, Failure> {
         let material = credential::load(self.context, self.key, self.sync).await?;
         let session = material.session(self.sync, self.url.clone(), self.pinned.as_deref())?;
         let is_given = matches!(host_keys(self.sync, &self.url, None), HostKeys::Given);
         let learns_host_key =
             self.url.transport() == Transport::Ssh && !is_given && self.pinned.is_none();
-        Ok(Query { session, scope, learns_host_key })
+        let held = held.filter(|token| token.renew > Instant::now());
+        let token = match (&session.app, held) {
+            (None, _) => None,
+            (Some(_), Some(token)) => Some(token),
+            (Some(_), None) => token::find(self.context, self.key, &self.credentials).await,
+        };
+        Ok(Query { session, scope, learns_host_key, token })
     }
 }
 
 impl Reply {
     fn failed(failure: Failure) -> Self {
-        Self { remote: Remote::Failed(failure), host_key: None, is_since_asked: false, next: None }
+        Self {
+            remote: Remote::Failed(failure),
+            host_key: None,
+            token: None,
+            is_since_asked: false,
+            next: None,
+        }
     }
 }
 

@@ -9,6 +9,9 @@ use serde::Deserialize;
 use stoker_api::names::{AGENT_CONTAINER, Annotation, GROUP, Label};
 use stoker_core::gateway;
 
+/// The volume that the webhook gives the agent of a pod without a gateway.
+const OWN_DATA: &str = "stoker-data";
+
 /// The fields of a pod that matter here.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -25,6 +28,13 @@ struct Spec {
     service_account_name: Option<String>,
     init_containers: Vec<Container>,
     containers: Vec<Container>,
+    volumes: Vec<Volume>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Volume {
+    name: String,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -95,6 +105,7 @@ impl From<Pod> for gateway::Pod {
             is_ending: metadata.deletion_timestamp.is_some()
                 || matches!(phase, Some("Succeeded" | "Failed")),
             has_agent: containers.any(|container| container.name == AGENT_CONTAINER),
+            lacks_gateway: spec.volumes.iter().any(|volume| volume.name == OWN_DATA),
             app_name: labels.remove(Label::AppName.as_str()),
             annotations: annotations.collect(),
         }

@@ -28,6 +28,7 @@ use super::arguments::Settings;
 use super::cache::Key;
 use super::credential::{Digest, Session};
 use super::queue::Queue;
+use super::token::IssuedToken;
 use crate::announce::Metrics;
 use pool::Pool;
 
@@ -50,6 +51,8 @@ pub(crate) struct Listing {
     pub(crate) refs: Vec<AdvertisedRef>,
     /// The host key that was seen first, where one was learned.
     pub(crate) host_key: Option<String>,
+    /// The token that was used, where it is one of a GitHub App.
+    pub(crate) token: Option<IssuedToken>,
     /// When the query began.
     pub(crate) started: Instant,
 }
@@ -109,6 +112,8 @@ pub(crate) struct Query {
     pub(crate) scope: Scope,
     /// Whether to learn the host key first.
     pub(crate) learns_host_key: bool,
+    /// A token of the GitHub App that is still good.
+    pub(crate) token: Option<IssuedToken>,
 }
 
 /// All remotes.
@@ -345,6 +350,9 @@ impl Entry {
         if demand.since.is_some_and(|since| started < since) {
             return true;
         }
+        if self.token().is_some_and(|token| token.renew <= now) {
+            return true;
+        }
         let age = now - finished;
         match (&self.outcome, demand.interval) {
             (Some(Ok(_)), Some(interval)) => age >= interval.mul_f64(EARLY),
@@ -355,7 +363,17 @@ impl Entry {
         }
     }
 
+    fn token(&self) -> Option<&IssuedToken> {
+        self.outcome.as_ref()?.as_ref().ok()?.token.as_ref()
+    }
+
+    /// Returns when the next query is due: for a poll, a retry, or a new token.
     fn wait(&self, demand: Demand, now: Instant) -> Option<Duration> {
+        let renewal = self.token().map(|token| token.renew.saturating_duration_since(now));
+        self.poll(demand, now).into_iter().chain(renewal).min()
+    }
+
+    fn poll(&self, demand: Demand, now: Instant) -> Option<Duration> {
         let age = self.finished.map(|finished| now - finished).unwrap_or_default();
         let after = match (&self.outcome, demand.interval) {
             (Some(Ok(_)), Some(interval)) => jittered(interval, fastrand::f64()),
@@ -382,7 +400,7 @@ mod tests {
     const MINUTE: Demand = Demand { interval: Some(Duration::from_secs(60)), since: None };
 
     fn entry(now: Instant, outcome: Result<(), ()>) -> Entry {
-        let listing = Listing { refs: Vec::new(), host_key: None, started: now };
+        let listing = Listing { refs: Vec::new(), host_key: None, token: None, started: now };
         let failure = Failure { reason: Reason::RemoteUnreachable, message: String::new() };
         Entry {
             outcome: Some(outcome.map(|()| Arc::new(listing)).map_err(|()| failure)),

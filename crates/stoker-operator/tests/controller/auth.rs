@@ -2,9 +2,11 @@
 
 use std::fs;
 
+use k8s_openapi::api::core::v1::Secret;
 use stoker_api::condition::ConditionType;
 use stoker_api::names::Annotation;
 use stoker_testkit::git::Repo;
+use stoker_testkit::git::github::GitHubApp;
 use stoker_testkit::git::http::{Auth, HttpServer};
 use stoker_testkit::git::ssh::{Kind, SshServer};
 use stoker_testkit::object::secret;
@@ -31,6 +33,68 @@ async fn a_token_is_awaited_used_and_rotated() {
     let second = repo.commit(version("2")).unwrap();
     world.secret(&secret("git", [("token", "two")])).await;
     world.until_announced("plant", &second).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_token_of_a_github_app_reaches_the_agents_and_is_used_again() {
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let app = GitHubApp::start().unwrap();
+    let mut world = World::start().await;
+    world.secret(&secret("app", [("private-key.pem", app.private_key())])).await;
+    let ids = (app.app_id().parse().unwrap(), app.installation_id().parse().unwrap());
+    let sync = quiet_sync("plant", &app.mount("plant", &repo)).github_app(ids, "app");
+    let sync = sync.spec(|spec| {
+        spec.git.allow_insecure_http = Some(true);
+        let auth = spec.git.auth.as_mut().unwrap();
+        auth.github_app.as_mut().unwrap().api_base_url = Some(app.api_url());
+    });
+    world.sync(sync).await;
+    world.until_announced("plant", &first).await;
+    let handed = eventually("agents have the token", || async {
+        let found = world.api::<Secret>().get_opt("stoker-github-token-plant").await.unwrap()?;
+        Some(String::from_utf8(found.data?.remove("token")?.0).unwrap())
+    })
+    .await;
+    assert_eq!(app.tokens(), 1);
+    assert!(!handed.is_empty());
+    world.restart();
+    let second = repo.commit(version("2")).unwrap();
+    world.until_announced("plant", &second).await;
+    assert_eq!(app.tokens(), 1, "a controller that starts again uses the token that is there");
+    app.revoke();
+    let third = repo.commit(version("3")).unwrap();
+    world.recheck("plant").await;
+    world.until_announced("plant", &third).await;
+    eventually("agents have the new token", || async {
+        let found = world.api::<Secret>().get("stoker-github-token-plant").await.unwrap();
+        let token = String::from_utf8(found.data?.remove("token")?.0).unwrap();
+        (token != handed).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_github_app_that_gets_no_token_says_so() {
+    let (repo, _) = Repo::with(version("1")).unwrap();
+    let app = GitHubApp::start().unwrap();
+    let other = GitHubApp::start().unwrap();
+    let world = World::start().await;
+    world.secret(&secret("app", [("private-key.pem", other.private_key())])).await;
+    let ids = (app.app_id().parse().unwrap(), app.installation_id().parse().unwrap());
+    let sync = quiet_sync("plant", &app.mount("plant", &repo)).github_app(ids, "app");
+    let sync = sync.spec(|spec| {
+        spec.git.allow_insecure_http = Some(true);
+        let auth = spec.git.auth.as_mut().unwrap();
+        auth.github_app.as_mut().unwrap().api_base_url = Some(app.api_url());
+    });
+    world.sync(sync).await;
+    let kind = ConditionType::RefResolved;
+    let found = world.until_reason("plant", kind, "GitHubAppExchangeFailed").await;
+    assert!(
+        found.message.contains("401") && !found.message.contains("/proc/"),
+        "{}",
+        found.message
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

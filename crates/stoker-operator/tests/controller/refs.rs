@@ -164,6 +164,29 @@ async fn file_repositories_are_refused_unless_they_are_allowed() {
     allowed.until_announced("plant", &first).await;
 }
 
+// F4: whoever may write a GatewaySync does not get the controller's place in the network.
+#[tokio::test(flavor = "multi_thread")]
+async fn addresses_inside_are_refused_also_behind_a_name() {
+    let (repo, _) = Repo::with(version("1")).unwrap();
+    let server = HttpServer::start().unwrap();
+    server.mount("plant", &repo);
+    let world = World::without_loopback().await;
+    let urls = [
+        server.url("plant"),
+        server.url_at("localhost", "plant"),
+        "http://169.254.169.254/latest/meta-data".to_owned(),
+        "http://[fd00:ec2::254]/latest".to_owned(),
+    ];
+    for (number, url) in urls.iter().enumerate() {
+        let name = format!("plant-{number}");
+        world.sync(quiet_sync(&name, url)).await;
+        let kind = ConditionType::RefResolved;
+        let found = world.until_reason(&name, kind, "RefResolutionFailed").await;
+        assert!(found.message.contains("not allowed"), "{url}: {}", found.message);
+    }
+    assert_eq!(server.requests().len(), 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_remote_that_goes_and_returns_is_reported_both_times() {
     let (repo, first) = Repo::with(version("1")).unwrap();

@@ -38,7 +38,15 @@ pub(crate) struct World {
     pub(crate) namespace: Namespace<'static>,
     pub(crate) client: Client,
     operator: Option<Guarded>,
+    loopback: Loopback,
     flags: Vec<String>,
+}
+
+/// Whether git servers on loopback may be asked. Those of tests are there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Loopback {
+    Allowed,
+    Refused,
 }
 
 /// The run's cluster with our definitions in it.
@@ -65,10 +73,19 @@ impl World {
 
     /// Starts a controller with further flags.
     pub(crate) async fn with(flags: &[&str]) -> Self {
+        Self::begin(Loopback::Allowed, flags).await
+    }
+
+    /// Starts a controller that may not ask git servers on loopback.
+    pub(crate) async fn without_loopback() -> Self {
+        Self::begin(Loopback::Refused, &[]).await
+    }
+
+    async fn begin(loopback: Loopback, flags: &[&str]) -> Self {
         let namespace = cluster().namespace();
         let client = cluster().client().await;
         let flags = flags.iter().map(ToString::to_string).collect();
-        let mut world = Self { namespace, client, operator: None, flags };
+        let mut world = Self { namespace, client, operator: None, loopback, flags };
         world.restart();
         world
     }
@@ -80,6 +97,9 @@ impl World {
         let mut command = process::command(env!("CARGO_BIN_EXE_stoker-operator")).unwrap();
         command.args(["--mode=controller", "--leader-elect=false", "--log-format=text"]);
         command.args(["--metrics-bind-address=0", "--health-probe-bind-address=0"]);
+        if self.loopback == Loopback::Allowed {
+            command.arg("--allow-loopback-git");
+        }
         command.args([format!("--namespace={name}"), format!("--watch-namespaces={name}")]);
         command.args(&self.flags).env("KUBECONFIG", cluster().kubeconfig());
         command.stdout(Stdio::null());

@@ -269,7 +269,8 @@ fn read_token(response: &Response) -> Result<Token, Error> {
         return Err(Error::Malformed);
     }
     let left = Duration::try_from(answer.expires_at.duration_since(server_now)).unwrap_or_default();
-    Ok(Token { value: Secret::new(answer.token), ends: received + left })
+    let expires = jiff::Timestamp::now().checked_add(left).unwrap_or(answer.expires_at);
+    Ok(Token { value: Secret::new(answer.token), ends: received + left, expires })
 }
 
 fn server_time(response: &Response) -> Option<jiff::Timestamp> {

@@ -1,16 +1,18 @@
 //! Runs git for the controller: in threads of its own, within limits.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use stoker_api::condition::Reason;
-use stoker_api::word::{RepoUrl, Transport};
+use stoker_api::word::RepoUrl;
 use stoker_core::reconcile::Failure;
 use stoker_core::refs::{History, HistoryQuery};
-use stoker_git::auth::Auth;
+use stoker_git::access::port_of;
+use stoker_git::auth::{Auth, DEFAULT_USERNAME};
 use stoker_git::memfile::MemFile;
 use stoker_git::store::{Location, name_of};
 use stoker_git::{Cancel, host_key, remote, resolve};
@@ -20,6 +22,8 @@ use tokio::time::Instant;
 
 use super::{Listing, Query, failure_of};
 use crate::controller::arguments::Settings;
+use crate::controller::egress::Policy;
+use crate::controller::token::{self, IssuedToken};
 
 const CHILDREN: usize = 16;
 const CHILDREN_OF_FAILING: usize = 6;
@@ -36,6 +40,7 @@ pub(super) struct Pool {
     hosts: Mutex<HashMap<String, Arc<Semaphore>>>,
     store: PathBuf,
     store_limit: u64,
+    policy: Policy,
     cancel: Cancel,
 }
 
@@ -54,12 +59,18 @@ impl Pool {
             hosts: Mutex::default(),
             store: settings.store.clone(),
             store_limit: settings.store_limit,
+            policy: Policy::new(settings),
             cancel: Cancel::default(),
         }
     }
 
     /// Lists the refs of a remote.
-    pub(super) async fn list(&self, query: Query, failed_before: bool) -> Result<Listing, Failure> {
+    pub(super) async fn list(
+        &self,
+        mut query: Query,
+        failed_before: bool,
+    ) -> Result<Listing, Failure> {
+        self.check(&mut query).await?;
         let _permits = self.permits(&query.session.access.url, failed_before).await?;
         if failed_before {
             probe(&query).await?;
@@ -71,19 +82,33 @@ impl Pool {
     /// Searches the history of a remote.
     pub(super) async fn search(
         &self,
-        query: Query,
+        mut query: Query,
         wanted: HistoryQuery,
         failed_before: bool,
     ) -> Result<History, Failure> {
+        self.check(&mut query).await?;
         let _permits = self.permits(&query.session.access.url, failed_before).await?;
         let cancel = self.cancel.clone();
         let name = name_of(&query.session.access.url);
         let store = Location::in_volume(&self.store, &name).limited_to(self.store_limit);
         in_thread(move || {
+            let _token = authenticate(&mut query, &cancel)?;
             let found = resolve::history(&query.session.access, store, &wanted, &cancel);
             found.map_err(|error| failure_of(&error))
         })
         .await
+    }
+
+    /// Checks where a query would go.
+    async fn check(&self, query: &mut Query) -> Result<(), Failure> {
+        if let Some(app) = &query.session.app {
+            let field = "spec.git.auth.githubApp.apiBaseURL";
+            // Behind a proxy the name is resolved there.
+            if app.proxy.is_none() {
+                self.policy.check_web(&app.api, field).await?;
+            }
+        }
+        self.policy.check(&mut query.session.access).await
     }
 
     async fn permits(&self, url: &RepoUrl, failed_before: bool) -> Result<Permits, Failure> {
@@ -124,32 +149,18 @@ fn ended() -> Failure {
 async fn probe(query: &Query) -> Result<(), Failure> {
     let access = &query.session.access;
     let Some(host) = access.url.host().filter(|_| access.proxy.is_none()) else { return Ok(()) };
-    let port = port_of(&access.url);
+    let Some(port) = port_of(&access.url) else { return Ok(()) };
     let unreachable = |detail: String| Failure {
         reason: Reason::RemoteUnreachable,
         message: format!("failed to connect to {host}:{port}: {detail}"),
     };
-    let connect = TcpStream::connect((host, port));
-    match tokio::time::timeout(CONNECT_WITHIN, connect).await {
+    let addresses: Vec<SocketAddr> =
+        access.addresses.iter().map(|address| SocketAddr::new(*address, port)).collect();
+    match tokio::time::timeout(CONNECT_WITHIN, TcpStream::connect(&*addresses)).await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) => Err(unreachable(error.to_string())),
         Err(_) => Err(unreachable(format!("no answer within {} s", CONNECT_WITHIN.as_secs()))),
     }
-}
-
-fn port_of(url: &RepoUrl) -> u16 {
-    let usual = match url.transport() {
-        Transport::Https => 443,
-        Transport::Http => 80,
-        Transport::Ssh => 22,
-        Transport::Git => 9418,
-        Transport::File => 0,
-    };
-    let Some((_, rest)) = url.as_str().split_once("://") else { return usual };
-    let authority = rest.split('/').next().unwrap_or_default();
-    let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
-    let after_host = address.rsplit_once(']').map_or(address, |(_, after)| after);
-    after_host.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(usual)
 }
 
 async fn in_thread<T: Send + 'static>(
@@ -167,40 +178,59 @@ async fn in_thread<T: Send + 'static>(
     receiver.await.unwrap_or_else(|_| Err(ended()))
 }
 
+/// What git was given, and the file in memory that it is in.
+struct Granted {
+    token: IssuedToken,
+    /// Needed until git is done.
+    _file: MemFile,
+}
+
+/// Gives git the token of a GitHub App, which is exchanged where there is none at hand.
+fn authenticate(query: &mut Query, cancel: &Cancel) -> Result<Option<Granted>, Failure> {
+    let Some(app) = &query.session.app else { return Ok(None) };
+    let token = match query.token.take() {
+        Some(token) => token,
+        None => token::exchange(app, cancel)?,
+    };
+    let file = hold(token.value.reveal())?;
+    let username = DEFAULT_USERNAME.to_owned();
+    query.session.access.auth = Auth::Token { file: file.path(), username };
+    Ok(Some(Granted { token, _file: file }))
+}
+
+fn hold(content: &[u8]) -> Result<MemFile, Failure> {
+    MemFile::new(content).map_err(|error| Failure {
+        reason: Reason::RefResolutionFailed,
+        message: format!("failed to keep a credential in memory: {error}"),
+    })
+}
+
 fn list(mut query: Query, cancel: &Cancel) -> Result<Listing, Failure> {
     let started = Instant::now();
-    let access = &mut query.session.access;
     let mut learned = None;
     // Kept until git is done.
-    let mut _held = None;
+    let mut _pinned = None;
     if query.learns_host_key {
-        let keys = host_key::first_seen(&access.url, access.limits, cancel);
-        let keys = keys.map_err(|error| failure_of(&error))?;
-        let file = MemFile::new(keys.as_bytes()).map_err(|error| Failure {
-            reason: Reason::RefResolutionFailed,
-            message: format!("failed to keep a host key in memory: {error}"),
-        })?;
+        let access = &mut query.session.access;
+        let keys = host_key::first_seen(access, cancel).map_err(|error| failure_of(&error))?;
+        let file = hold(keys.as_bytes())?;
         if let Auth::SshKey { known_hosts, .. } = &mut access.auth {
             *known_hosts = file.path();
         }
-        _held = Some(file);
+        _pinned = Some(file);
         learned = Some(keys);
     }
-    let refs = remote::list(access, query.scope, cancel).map_err(|error| failure_of(&error))?;
-    Ok(Listing { refs, host_key: learned, started })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ports_are_those_of_the_url_or_of_its_scheme() {
-        let port = |text| port_of(&RepoUrl::parse(text).unwrap());
-        assert_eq!(port("https://host/a"), 443);
-        assert_eq!(port("http://host:8080/a"), 8080);
-        assert_eq!(port("ssh://git@[::1]:2222/a"), 2222);
-        assert_eq!(port("git@host:a"), 22);
-        assert_eq!(port("git://host/a"), 9418);
+    let is_old = query.token.is_some();
+    let mut granted = authenticate(&mut query, cancel)?;
+    let mut refs = remote::list(&query.session.access, query.scope, cancel);
+    // A token may be revoked before its end: then the App asks for another, once.
+    let is_refused =
+        refs.as_ref().is_err_and(|error| error.reason() == Reason::AuthenticationFailed);
+    if is_old && is_refused {
+        granted = authenticate(&mut query, cancel)?;
+        refs = remote::list(&query.session.access, query.scope, cancel);
     }
+    let refs = refs.map_err(|error| failure_of(&error))?;
+    let token = granted.map(|granted| granted.token);
+    Ok(Listing { refs, host_key: learned, token, started })
 }

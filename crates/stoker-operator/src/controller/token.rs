@@ -1,0 +1,135 @@
+//! Tokens of GitHub Apps: exchanged when the remote is asked, and handed to agents in a Secret.
+//!
+//! # Promises
+//! A token is used until ten minutes before its end, also by a controller that starts anew: the
+//! Secret says for which credentials it is, and when it ends. The App's key never reaches a pod.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret as Object;
+use kube::api::{Api, Patch, PatchParams};
+use stoker_api::GatewaySync;
+use stoker_api::chain::Chain;
+use stoker_api::condition::Reason;
+use stoker_api::names::{Annotation, SecretKey, github_token_secret};
+use stoker_api::word::Secret;
+use stoker_core::reconcile::Failure;
+use stoker_git::Cancel;
+use stoker_git::auth::github_app::{GithubApp, Settings};
+use tokio::time::Instant;
+
+use super::Context;
+use super::api::{FIELD_MANAGER, owned_by};
+use super::cache::Key;
+use super::credential::Digest;
+
+/// The kubelet may take 90 s to show a new token, and a fetch may take a while.
+const RENEW_BEFORE: Duration = Duration::from_secs(10 * 60);
+
+/// A token, and when it has to be renewed.
+#[derive(Debug, Clone)]
+pub(crate) struct IssuedToken {
+    pub(crate) value: Secret,
+    pub(crate) expires: Timestamp,
+    pub(crate) renew: Instant,
+}
+
+/// Exchanges the App's key for a token. Blocks.
+pub(crate) fn exchange(settings: &Settings, cancel: &Cancel) -> Result<IssuedToken, Failure> {
+    let failed = |error: &dyn std::error::Error| Failure {
+        reason: Reason::GithubAppExchangeFailed,
+        message: format!(
+            "failed to get a token for GitHub App {} from {}: {error}",
+            settings.app_id, settings.api
+        ),
+    };
+    let token =
+        GithubApp::new(settings.clone()).exchange(cancel).map_err(|error| failed(&error))?;
+    let left = token.ends.saturating_duration_since(std::time::Instant::now());
+    Ok(IssuedToken {
+        value: token.value,
+        expires: token.expires,
+        renew: Instant::now() + usable(left),
+    })
+}
+
+/// A token that lives shorter than the reserve is used for half of its time.
+fn usable(left: Duration) -> Duration {
+    left.saturating_sub(RENEW_BEFORE).max(left / 2)
+}
+
+/// Returns the token that an earlier controller has handed out, if it is still good.
+pub(crate) async fn find(context: &Context, key: &Key, of: &Digest) -> Option<IssuedToken> {
+    let api: Api<Object> = Api::namespaced(context.shared.client.clone(), &key.namespace);
+    let secret = api.get_opt(&github_token_secret(&key.name)).await.ok().flatten()?;
+    let annotation = |annotation: Annotation| {
+        secret.metadata.annotations.as_ref()?.get(annotation.as_str()).cloned()
+    };
+    if annotation(Annotation::TokenFor)? != mark(of) {
+        return None;
+    }
+    let expires: Timestamp = annotation(Annotation::TokenExpiresAt)?.parse().ok()?;
+    let left = Duration::try_from(expires.duration_since(Timestamp::now())).ok()?;
+    let left = left.checked_sub(RENEW_BEFORE)?;
+    let value = secret.data?.remove(SecretKey::Token.as_str())?;
+    Some(IssuedToken { value: Secret::new(value.0), expires, renew: Instant::now() + left })
+}
+
+/// Hands a token to the agents of a GatewaySync, once.
+pub(crate) async fn publish(
+    context: &Context,
+    key: &Key,
+    sync: &GatewaySync,
+    of: &Digest,
+    token: &IssuedToken,
+) -> Result<(), String> {
+    if context.memories.with(key, |memory| memory.token == Some(token.expires)) {
+        return Ok(());
+    }
+    context.check_leading().map_err(|error| error.to_string())?;
+    let mut metadata = owned_by(sync, github_token_secret(&key.name));
+    let annotations =
+        [(Annotation::TokenFor, mark(of)), (Annotation::TokenExpiresAt, token.expires.to_string())];
+    let annotations = annotations.map(|(name, value)| (name.as_str().to_owned(), value));
+    metadata.annotations = Some(annotations.into());
+    let value = ByteString(token.value.reveal().to_vec());
+    let secret = Object {
+        metadata,
+        data: Some(BTreeMap::from([(SecretKey::Token.as_str().to_owned(), value)])),
+        type_: Some("Opaque".to_owned()),
+        ..Object::default()
+    };
+    let api: Api<Object> = Api::namespaced(context.shared.client.clone(), &key.namespace);
+    let name = github_token_secret(&key.name);
+    let parameters = PatchParams::apply(FIELD_MANAGER).force();
+    // The error names what failed, and never what was written.
+    api.patch(&name, &parameters, &Patch::Apply(&secret))
+        .await
+        .map_err(|error| format!("failed to write Secret {name}: {}", Chain(&error)))?;
+    context.memories.with(key, |memory| memory.token = Some(token.expires));
+    Ok(())
+}
+
+/// A mark by which credentials are recognised, and that tells nothing about them.
+fn mark(of: &Digest) -> String {
+    of.iter().take(8).fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("a string takes any text");
+        hex
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_renewed_ten_minutes_before_their_end_or_half_way() {
+        let minutes = |count| Duration::from_secs(60 * count);
+        assert_eq!(usable(minutes(60)), minutes(50));
+        assert_eq!(usable(minutes(8)), minutes(4));
+    }
+}
