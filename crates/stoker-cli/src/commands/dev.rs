@@ -94,7 +94,7 @@ fn attempt(
         |failed: Failed| (*failed.report, Some(explain::run(&failed.error, target, Mode::Sync)));
     let recovered = match stoker_run::recover(run, cancel, progress) {
         Ok(recovered) => recovered,
-        Err(error) => return failed(error),
+        Err(error) => return failure_of(error),
     };
     let (label, directory) = match follow.scan(context) {
         Ok(scanned) => scanned,
@@ -102,5 +102,5 @@ fn attempt(
     };
     let content = Content::WorkDir { label, directory };
     let ended = stoker_run::sync(run, content, recovered, cancel, progress);
-    ended.map_or_else(failed, |report| (report, None))
+    ended.map_or_else(failure_of, |report| (report, None))
 }

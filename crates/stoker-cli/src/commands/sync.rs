@@ -88,7 +88,7 @@ fn attempt(
     };
     let recovered = match recovered {
         Ok(recovered) => recovered,
-        Err(error) => return failed(error),
+        Err(error) => return failure_of(error),
     };
     progress.resolving(&origin.access.remote(), origin.wanted.name().as_str());
     let resolver = Resolver {
@@ -116,5 +116,5 @@ fn attempt(
         Mode::Sync => stoker_run::sync(target, content, recovered, cancel, progress),
         Mode::Plan => stoker_run::plan(target, content, recovered, cancel, progress),
     };
-    ended.map_or_else(failed, |report| (report, None))
+    ended.map_or_else(failure_of, |report| (report, None))
 }
