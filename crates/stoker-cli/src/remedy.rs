@@ -3,6 +3,7 @@
 use stoker_api::remedy::Remedy;
 
 /// Returns what to do next, in one line.
+#[expect(clippy::too_many_lines, reason = "a registry: one sentence per remedy")]
 pub(crate) fn hint(remedy: &Remedy) -> String {
     match remedy {
         Remedy::Step(words) => words.to_string(),

@@ -1,5 +1,7 @@
 //! Whole runs against a stand-in gateway, as the agent makes them.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -51,10 +53,10 @@ impl World {
         Target::new(self.path("data"), serde_json::from_value(profile).unwrap())
     }
 
-    fn gateway(&self, url: &str, absence: GatewayAbsence) -> Option<GatewayTarget> {
+    fn gateway(&self, url: &str, absence: GatewayAbsence) -> GatewayTarget {
         let mut options = Options::new(Endpoint::parse(url).unwrap(), self.path("key"));
         options.limits.gateway = Duration::from_secs(2);
-        Some(GatewayTarget { options, absence })
+        GatewayTarget { options, absence }
     }
 
     fn start(&self, state: fake::State) -> fake::Gateway {
@@ -83,7 +85,7 @@ const CLOSED: &str = "http://127.0.0.1:9";
 fn a_gateway_that_may_be_absent_owes_its_scan_and_makes_up_for_it() {
     let (world, cancel) = (World::new(), Cancel::default());
     let mut target = world.target();
-    target.gateway = world.gateway(CLOSED, GatewayAbsence::Owes);
+    target.gateway = Some(world.gateway(CLOSED, GatewayAbsence::Owes));
     let report = world.sync(&target).unwrap();
     assert_eq!((report.outcome, report.scans.projects), (Outcome::Synced, Scan::Owed));
     assert!(report.owes_scan() && report.gateway_absent.is_some(), "{report:?}");
@@ -94,11 +96,11 @@ fn a_gateway_that_may_be_absent_owes_its_scan_and_makes_up_for_it() {
     assert!(state(&world.path("data")).unwrap().owed().projects);
 
     let gateway = world.start(fake::State::Starting);
-    target.gateway = world.gateway(&gateway.url(), GatewayAbsence::Owes);
+    target.gateway = Some(world.gateway(&gateway.url(), GatewayAbsence::Owes));
     assert!(scan_owed(&target, &cancel, &Silent).unwrap().owes_scan(), "it is starting");
 
     let gateway = world.start(fake::State::Running);
-    target.gateway = world.gateway(&gateway.url(), GatewayAbsence::Owes);
+    target.gateway = Some(world.gateway(&gateway.url(), GatewayAbsence::Owes));
     let made = scan_owed(&target, &cancel, &Silent).unwrap();
     assert_eq!((made.scans.projects, made.owes_scan()), (Scan::Done, false));
     assert!(state(&world.path("data")).unwrap().owed().is_none());
@@ -111,7 +113,7 @@ fn a_gateway_that_may_be_absent_owes_its_scan_and_makes_up_for_it() {
 fn a_gateway_that_must_be_there_fails_the_run_and_the_files_land() {
     let world = World::new();
     let mut target = world.target();
-    target.gateway = world.gateway(CLOSED, GatewayAbsence::Fails);
+    target.gateway = Some(world.gateway(CLOSED, GatewayAbsence::Fails));
     let Failed { report, error } = world.sync(&target).unwrap_err();
     assert!(matches!(*error, Error::Scan(_)), "{error:?}");
     assert_eq!(error.reason().as_str(), "GatewayConnectionRefused");
@@ -125,7 +127,7 @@ fn a_key_that_is_not_there_is_reported_before_anything_is_written() {
     fs::remove_file(world.path("key")).unwrap();
     for absence in [GatewayAbsence::Owes, GatewayAbsence::Fails] {
         let mut target = world.target();
-        target.gateway = world.gateway(CLOSED, absence);
+        target.gateway = Some(world.gateway(CLOSED, absence));
         let Failed { report, error } = world.sync(&target).unwrap_err();
         assert_eq!(error.reason().as_str(), "GatewayKeyMissing");
         assert_eq!((report.live_commit, report.changes.len()), (None, 0));

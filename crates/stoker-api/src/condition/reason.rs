@@ -194,7 +194,7 @@ registry_in_json!(Reason);
 
 impl Reason {
     /// Says whether reports and the CLI give this reason, rather than conditions.
-    #[expect(clippy::too_many_lines, reason = "one line for each reason")]
+    #[expect(clippy::too_many_lines, reason = "a list, one line per reason")]
     pub const fn is_of_a_gateway(self) -> bool {
         matches!(
             self,

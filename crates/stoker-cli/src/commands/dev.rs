@@ -95,17 +95,17 @@ fn attempt(
     progress: &Progress,
 ) -> (RunReport, Option<Failure>) {
     let (run, cancel) = (&target.run, &context.interruption.cancel);
-    let failed =
+    let failure_of =
         |failed: Failed| (*failed.report, Some(explain::run(&failed.error, target, Mode::Dev)));
     let recovered = match stoker_run::recover(run, cancel, progress) {
         Ok(recovered) => recovered,
-        Err(error) => return failed(error),
+        Err(error) => return failure_of(error),
     };
     let (label, directory) = match follow.scan(context) {
         Ok(scanned) => scanned,
         Err(failure) => return (recovered.into_report(run), Some(failure)),
     };
-    let content = Content::WorkDir { label, directory };
-    let ended = stoker_run::sync(run, content, recovered, cancel, progress);
-    ended.map_or_else(failed, |report| (report, None))
+    let files = Content::WorkDir { label, directory };
+    let ended = stoker_run::sync(run, files, recovered, cancel, progress);
+    ended.map_or_else(failure_of, |report| (report, None))
 }

@@ -85,7 +85,7 @@ fn attempt(
 ) -> (RunReport, Option<Failure>) {
     let (origin, cancel) = (&job.origin, &context.interruption.cancel);
     let target = &job.target.run;
-    let failed =
+    let failure_of =
         |failed: Failed| (*failed.report, Some(explain::run(&failed.error, &job.target, mode)));
     let recovered = match mode {
         Mode::Sync | Mode::Dev => stoker_run::recover(target, cancel, progress),
@@ -93,33 +93,33 @@ fn attempt(
     };
     let recovered = match recovered {
         Ok(recovered) => recovered,
-        Err(error) => return failed(error),
+        Err(error) => return failure_of(error),
     };
     progress.resolving(&origin.access.remote(), origin.wanted.name().as_str());
-    let resolver = Resolver {
+    let query = Resolver {
         access: &origin.access,
         store: &origin.store,
         patience: target.data.lock_timeout,
         unreachable: origin.unreachable,
     };
-    let (resolved, recovered) =
-        recovered.check_while(target, cancel, || resolve(&resolver, &origin.wanted, cancel));
-    let resolution = match resolved {
+    let (answer, recovered) =
+        recovered.check_while(target, cancel, || resolve(&query, &origin.wanted, cancel));
+    let resolution = match answer {
         Ok(resolution) => resolution,
         Err(error) => {
             return (recovered.into_report(target), Some(explain::git(&error, &job.target)));
         }
     };
     let store = Location::at(&origin.store);
-    let content = Content::Commit(CommitContent {
+    let files = Content::Commit(CommitContent {
         resolution: &resolution,
         access: &origin.access,
         store: &store,
         store_timeout: target.data.lock_timeout,
     });
     let ended = match mode {
-        Mode::Sync | Mode::Dev => stoker_run::sync(target, content, recovered, cancel, progress),
-        Mode::Plan => stoker_run::plan(target, content, recovered, cancel, progress),
+        Mode::Sync | Mode::Dev => stoker_run::sync(target, files, recovered, cancel, progress),
+        Mode::Plan => stoker_run::plan(target, files, recovered, cancel, progress),
     };
-    ended.map_or_else(failed, |report| (report, None))
+    ended.map_or_else(failure_of, |report| (report, None))
 }

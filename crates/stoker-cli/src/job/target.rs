@@ -64,7 +64,7 @@ impl Target {
     /// What a user calls a file: by its path, or by the Secret that it came from.
     pub(crate) fn title(&self, path: &Path) -> String {
         let known = self.titles.iter().find(|(file, _)| file == path);
-        known.map_or_else(|| format!("{path:?}"), |(_, title)| title.clone())
+        known.map_or_else(|| shown(path).to_string(), |(_, title)| title.clone())
     }
 
     /// The data directory, as the user named it.

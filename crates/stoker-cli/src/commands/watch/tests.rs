@@ -6,10 +6,7 @@ const LOOK: Look = Look::Stat;
 fn outcome(status: Status, commits: [&str; 2]) -> Outcome {
     let [previous, commit] = commits.map(|commit| Some(commit.to_owned()));
     let error = (status == Status::Failed).then(|| Failure::usage("in vain"));
-    let mut outcome = Outcome::default();
-    outcome.status = status;
-    (outcome.previous_commit, outcome.commit, outcome.error) = (previous, commit, error);
-    outcome
+    Outcome { status, previous_commit: previous, commit, error, ..Outcome::default() }
 }
 
 #[test]
