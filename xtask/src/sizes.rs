@@ -1,6 +1,6 @@
 //! Files and functions past the second column of the style guide's table of sizes.
 //!
-//! Past 300 lines a file must say why, in a line of its module text that begins with `//! Long:`.
+//! Past 400 lines a file must say why, in a line of its module text that begins with `//! Long:`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use anyhow::{Context as _, bail};
 
 use crate::step;
 
-const FILE: usize = 300;
-const FUNCTION: usize = 50;
-const MAIN: usize = 30;
+const FILE: usize = 400;
+const FUNCTION: usize = 60;
+const MAIN: usize = 40;
 const REASON: &str = "//! Long:";
 
 /// Lists them, and fails when one gives no reason.
@@ -119,14 +119,14 @@ mod tests {
 
     #[test]
     fn a_long_file_needs_a_reason() {
-        let long = "x\n".repeat(301);
+        let long = "x\n".repeat(401);
         assert!(!judge("a.rs", &long)[0].explained);
         assert!(judge("a.rs", &format!("//! Long: a table\n{long}"))[0].explained);
     }
 
     #[test]
     fn only_tests_in_the_file_itself_are_left_out() {
-        let [long, tests] = ["x\n".repeat(301), "#[cfg(test)]\nmod tests".to_owned()];
+        let [long, tests] = ["x\n".repeat(401), "#[cfg(test)]\nmod tests".to_owned()];
         assert!(judge("a.rs", &format!("{tests} {{\n{long}")).is_empty());
         assert_eq!(judge("a.rs", &format!("{tests};\n{long}")).len(), 1);
     }
