@@ -162,9 +162,7 @@ fn fault_hint(fault: &Fault, remote: &SafeUrl) -> String {
         Fault::NoPasswdEntry => {
             "install libnss-wrapper, use https:// with a token, or run as a user that exists".to_owned()
         }
-        Fault::StoreFull { .. } => {
-            "raise the limit of the object store, or map less of the repository".to_owned()
-        }
+        Fault::StoreFull { .. } => "raise the store's limit, or map fewer files".to_owned(),
         Fault::DiskFull => "make room on its volume: df -h; or use another: --store DIR".to_owned(),
         Fault::NotOurRef => format!("check the commit's id; list what is there: git ls-remote {remote}"),
         Fault::TooLarge { .. } => format!("check that it is the right repository: {remote}"),
