@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use stoker_api::condition::{Reason, SyncStatus};
 use stoker_api::contract::report::Report;
 use stoker_api::word::GatewayName;
-use stoker_run::{Outcome, RunReport};
+use stoker_run::{Outcome, RunReport, Scans};
 
 use crate::args::Environment;
 use crate::decide::Kind;
@@ -65,6 +65,9 @@ impl Last {
             fields.duration = before.duration;
             (fields.trigger, fields.synced_at) = (before.trigger, before.synced_at);
             fields.git_ref = before.git_ref;
+            if run.scans == Scans::default() {
+                fields.scan_result = before.scan_result;
+            }
             if job.kind != Kind::Check {
                 // Only a check looks at all files.
                 (fields.drift, fields.foreign_files) = (before.drift, before.foreign_files);
