@@ -60,9 +60,10 @@ fn in_pods(world: &World<'_>, namespace: &str, program: &str) -> anyhow::Result<
 fn processes(program: &str, pod: &str) -> anyhow::Result<Vec<PathBuf>> {
     let all = fs::read_dir("/proc").context("failed to list processes")?;
     let belongs = |process: &PathBuf| {
-        let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+        // Not by its name: the agent's worker has another one than its supervisor.
+        let file = fs::read_link(process.join("exe")).unwrap_or_default();
         let groups = fs::read_to_string(process.join("cgroup")).unwrap_or_default();
-        name.trim_end() == program && groups.contains(pod)
+        file.ends_with(program) && groups.contains(pod)
     };
     Ok(all.flatten().map(|entry| entry.path()).filter(belongs).collect())
 }
