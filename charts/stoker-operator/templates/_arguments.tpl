@@ -6,6 +6,7 @@
 - --certificate-secret={{ $fullname }}-webhook-tls
 - --webhook-service={{ $fullname }}-webhook-service
 - --webhook-configuration={{ $fullname }}-pod-injection
+- --validating-webhook-configuration={{ $fullname }}-validation
 {{- else -}}
 - --webhook-port=0
 {{- end -}}
