@@ -1,4 +1,6 @@
 //! `fake-gateway`: the stand-in as a program, for shell tests and for trying things by hand.
+//!
+//! Long: it prints addresses and scans, each a few lines.
 
 mod args;
 

@@ -3,6 +3,8 @@
 //! The container's first process is a small supervisor ([`supervise`]). The worker below it
 //! ([`worker`]) is the same program: it watches the announcement, syncs and reports. Git runs the
 //! program a third way, to be given credentials.
+//!
+//! Long: most of it is the list of modules.
 
 mod access;
 mod announce;

@@ -1,4 +1,6 @@
 //! How the command line spells a remedy: with its flags. The operator has fields of the spec.
+//!
+//! Long: one entry per remedy.
 
 use stoker_api::remedy::Remedy;
 

@@ -1,4 +1,6 @@
 //! How a cluster spells a remedy: with fields of the spec instead of flags.
+//!
+//! Long: one entry per remedy.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,6 @@
 //! Why a condition is what it is.
+//!
+//! Long: a registry, one entry per reason.
 
 use crate::registry::{registry, registry_in_json};
 
