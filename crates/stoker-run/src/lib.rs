@@ -15,7 +15,7 @@
 //! ```
 //!
 //! [`plan`] ends after planning. [`scan_owed`] only makes up for scans that earlier runs owe.
-//! [`state`] reads what is applied, without a run.
+//! [`state()`] reads what is applied, without a run.
 //!
 //! # What blocks
 //!
