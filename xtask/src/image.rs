@@ -96,12 +96,15 @@ fn write(arguments: &Arguments) -> anyhow::Result<Vec<PathBuf>> {
     fs::create_dir_all(&output)
         .with_context(|| format!("failed to create {}", output.display()))?;
     let tag = arguments.tag.as_deref().unwrap_or(VERSION);
+    // Images that stay on this machine need not be small.
+    let compression = if arguments.dist { Compression::Gzip } else { Compression::None };
     let archive = |product: Product| {
         let profile = if arguments.dist { product.dist } else { "image" };
         let program = target.program(profile, product.name);
         let path = output.join(format!("{}.tar", product.name));
         let name = format!("{REGISTRY}/{}:{tag}", product.name);
-        product.save(&Recipe { name: &name, version: VERSION, program: &program }, &path)?;
+        let recipe = Recipe { name: &name, version: VERSION, program: &program };
+        product.save(&recipe, compression, &path)?;
         Ok(path)
     };
     PRODUCTS.into_iter().map(archive).collect()
@@ -109,11 +112,16 @@ fn write(arguments: &Arguments) -> anyhow::Result<Vec<PathBuf>> {
 
 impl Product {
     /// By rename, because tests may be loading the previous one.
-    fn save(self, recipe: &Recipe<'_>, path: &Path) -> anyhow::Result<()> {
+    fn save(
+        self,
+        recipe: &Recipe<'_>,
+        compression: Compression,
+        path: &Path,
+    ) -> anyhow::Result<()> {
         let image = (self.assemble)(recipe)
             .with_context(|| format!("failed to assemble the image {}", recipe.name))?;
         let fresh = path.with_extension("new");
-        image.save(&fresh, Compression::Gzip)?;
+        image.save(&fresh, compression)?;
         fs::rename(&fresh, path).with_context(|| format!("failed to write {}", path.display()))
     }
 }

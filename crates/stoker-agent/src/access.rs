@@ -87,6 +87,7 @@ pub(crate) fn build(remote: &Remote, environment: &Environment) -> Result<Route,
         helper,
         limits: Limits::within(remote.timeout.as_duration()),
         addresses: Vec::new(),
+        server_words: stoker_git::ServerWords::default(),
     };
     Ok(Route { access, _known_hosts: known_hosts })
 }

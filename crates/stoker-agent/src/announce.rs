@@ -252,6 +252,9 @@ fn log(job: &Job, ended: &Ended) {
             let reason = fault.reason.as_str();
             tracing::warn!(%gateway, %commit, reason, error = fault.message, "the sync failed");
         }
+        None if job.kind == Kind::Scan && !report.owes_scan() => {
+            tracing::info!(%gateway, %commit, scans = %report.scans, "the gateway made up for its scan");
+        }
         None if report.changes.is_empty() => {
             tracing::debug!(%gateway, %commit, milliseconds, kind = ?job.kind, "nothing changed");
         }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use stoker_api::condition::{Reason, SyncStatus};
 use stoker_api::contract::report::Report;
 use stoker_api::word::GatewayName;
-use stoker_run::{Outcome, RunReport};
+use stoker_run::{Outcome, RunReport, Scans};
 
 use crate::args::Environment;
 use crate::decide::Kind;
@@ -50,6 +50,8 @@ impl Last {
         let Job { goal, trigger, .. } = job;
         let mut fields = Report::new(goal.gateway.clone(), "", "", SyncStatus::Pending);
         run.describe(&mut fields);
+        let milliseconds = u64::try_from(run.durations.total.as_millis()).unwrap_or(u64::MAX);
+        fields.duration = Some(Duration::from_millis(milliseconds).into());
         let is_news = matches!(run.outcome, Outcome::Synced | Outcome::DryRun);
         if is_news {
             fields.trigger = Some(*trigger);
@@ -63,6 +65,9 @@ impl Last {
             fields.duration = before.duration;
             (fields.trigger, fields.synced_at) = (before.trigger, before.synced_at);
             fields.git_ref = before.git_ref;
+            if run.scans == Scans::default() {
+                fields.scan_result = before.scan_result;
+            }
             if job.kind != Kind::Check {
                 // Only a check looks at all files.
                 (fields.drift, fields.foreign_files) = (before.drift, before.foreign_files);

@@ -63,7 +63,7 @@ impl ConditionType {
                 R::SecretNotFound,
                 R::Progressing,
             ],
-            Self::ProfilesValid => &[R::ProfilesValid, R::ProfilesInvalid],
+            Self::ProfilesValid | Self::Valid => &[R::ProfilesValid, R::ProfilesInvalid],
             Self::AllGatewaysSynced => {
                 &[R::SyncSucceeded, R::SyncInProgress, R::GatewaysFailed, R::NoGatewaysDiscovered]
             }
@@ -72,7 +72,6 @@ impl ConditionType {
                 &[R::HostKeyVerificationEnabled, R::HostKeyTrustedOnFirstUse]
             }
             Self::WebhookReady => &[R::ListenerActive, R::NoSecret, R::SecretNotFound, R::Insecure],
-            Self::Valid => &[R::ProfilesValid, R::ProfilesInvalid],
             Self::DriftDetected => &[R::FilesModified, R::ForeignFilesKept],
             Self::DeletionBlocked => &[R::ConfirmationRequired],
             Self::Reconciling => &[R::Progressing],

@@ -25,6 +25,10 @@ registry! {
         DriftOverwritten = "DriftOverwritten",
         /// A later mapping put a directory where an earlier one had a file, or the reverse.
         MappingShadowed = "MappingShadowed",
+        /// Files in owned directories that no sync brought were kept.
+        ForeignFilesKept = "ForeignFilesKept",
+        /// Another process brought another ref, or another repository, to this data directory.
+        OtherSource = "OtherSource",
         /// A run that had been killed was finished or undone.
         Recovered = "Recovered",
         /// A live file differed from what the last sync left there; the message says what was done.

@@ -17,6 +17,10 @@ use crate::job::{FIX_THE_PROFILE, Target};
 use crate::output::shown;
 use crate::remedy;
 
+/// How a deletion is confirmed where the command goes on and on.
+pub(crate) const CONFIRM_IN_DEV: &str =
+    "stop it with Ctrl-C and start it again with --allow-mass-delete";
+
 /// What a command does, as far as it matters for a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -24,6 +28,8 @@ pub(crate) enum Mode {
     Sync,
     /// It only plans.
     Plan,
+    /// It brings a working directory to the data directory, again and again.
+    Dev,
 }
 
 /// Why a run failed, for the user.
@@ -34,7 +40,7 @@ pub(crate) fn run(error: &stoker_run::Error, target: &Target, mode: Mode) -> Fai
         Error::Profile(_) => failure.hint(FIX_THE_PROFILE),
         Error::Open(cause) => open(failure, cause, target, mode),
         Error::Fetch(error) => git(error, target),
-        Error::Plan(cause) => plan(failure, cause, target),
+        Error::Plan(cause) => plan(failure, cause, target, mode),
         Error::Write(cause) => write(failure, cause, target),
         Error::Apply(cause) => apply(failure, cause, target),
         Error::Gateway(error) | Error::ScanLock(error) | Error::Scan(error) => {
@@ -59,7 +65,7 @@ fn open(failure: Failure, error: &OpenError, target: &Target, mode: Mode) -> Fai
         (Reason::DataDirectoryMissing, _) => {
             let message = format!("the data directory {data} does not exist");
             let hint = match mode {
-                Mode::Sync => "check --data, or add --create to make it".to_owned(),
+                Mode::Sync | Mode::Dev => "check --data, or add --create to make it".to_owned(),
                 // A plan makes none, though --create is given.
                 Mode::Plan => {
                     format!("check --data; a plan only looks, so make it first: mkdir -p {data}")
@@ -67,18 +73,39 @@ fn open(failure: Failure, error: &OpenError, target: &Target, mode: Mode) -> Fai
             };
             Failure { message, ..failure }.hint(hint)
         }
+        (_, OpenError::Disk { source })
+            if source.kind() == ErrorKind::NotADirectory && target.data().is_file() =>
+        {
+            let message = format!("--data {data} is a file, not a directory");
+            Failure { message, ..failure }.hint("name the gateway's data directory with --data")
+        }
+        (_, OpenError::Disk { source }) if source.kind() == ErrorKind::ReadOnlyFilesystem => {
+            failure.hint(read_only(target))
+        }
         (_, OpenError::Disk { source }) => {
-            let place = target.data().join(OsStr::from_bytes(source.path()));
-            failure.hint(format!("look at it: ls -ld {}", shown(&place)))
+            let data = target.data();
+            let is_data = data.as_os_str().as_bytes() == source.path().as_bytes();
+            let below = data.join(OsStr::from_bytes(source.path()));
+            let place = shown(if is_data { data } else { &below });
+            failure.hint(format!("look at it: ls -ld {place}"))
         }
         _ => failure.hint(format!("look at it: ls -ld {data}")),
     }
 }
 
 /// There is no plan.
-fn plan(failure: Failure, error: &plan::Error, target: &Target) -> Failure {
+fn plan(failure: Failure, error: &plan::Error, target: &Target, mode: Mode) -> Failure {
     match error {
         plan::Error::Compose { source } => compose(failure, source, target),
+        plan::Error::MassDeletion(_) if mode == Mode::Dev => failure.hint(CONFIRM_IN_DEV),
+        plan::Error::OtherRepository { .. } => {
+            failure.hint("if that is meant, look with `stoker plan`, then add --allow-mass-delete")
+        }
+        plan::Error::Link { path } => {
+            let place = target.data().join(OsStr::from_bytes(path));
+            let place = shown(&place);
+            failure.hint(format!("if its target is right (ls -ld {place}), add --follow {path}"))
+        }
         plan::Error::MassDeletion(_) => {
             failure.hint("look with `stoker plan`, then add --allow-mass-delete")
         }
@@ -125,6 +152,9 @@ fn compose(failure: Failure, error: &compose::Error, target: &Target) -> Failure
         compose::Error::SourceMissing { .. } => {
             failure.hint(format!("check the source of the mapping: {listing}"))
         }
+        compose::Error::FileOverDirectory { path, file } => failure.hint(format!(
+            "to put the file into the directory, end its destination with a slash: --map {file}:{path}/"
+        )),
         compose::Error::Names { .. } => failure.hint("rename them, or exclude them"),
         compose::Error::TooManyEntries { .. } => {
             failure.hint("map a smaller part, or exclude what no gateway needs")
@@ -138,8 +168,11 @@ fn write(failure: Failure, error: &write::Error, target: &Target) -> Failure {
     match (failure.reason, error) {
         (Reason::DiskFull, _) => failure.hint(make_room(target)),
         (_, write::Error::Read { .. } | write::Error::Cancelled(_)) => failure,
-        (_, write::Error::LfsPointer { .. }) => {
-            failure.hint("commit the file itself, or exclude it with --exclude")
+        (_, write::Error::LfsPointers { .. }) => {
+            failure.hint("commit the files themselves, or exclude them with --exclude")
+        }
+        (_, write::Error::Disk { source }) if source.kind() == ErrorKind::ReadOnlyFilesystem => {
+            failure.hint(read_only(target))
         }
         _ => failure.hint(
             "nothing was applied; look at the volume (df -h, dmesg | tail), then run it again",
@@ -168,6 +201,11 @@ fn incomplete(failure: Failure, first: Option<&DiskError>, target: &Target) -> F
         "look who may write there, and mend it: ls -ld {}; then run it again to finish the rest",
         shown(&parent)
     ))
+}
+
+fn read_only(target: &Target) -> String {
+    let data = shown(target.data());
+    format!("the volume is mounted read-only; see how: findmnt -T {data}")
 }
 
 fn make_room(target: &Target) -> String {

@@ -13,6 +13,7 @@ mod target;
 mod text;
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use stoker_api::GatewaySync;
 use stoker_api::gatewaysync::{Polling, ResolvedSecretRef, Webhook};
@@ -102,6 +103,11 @@ impl Job {
         target.run.profile.paused |= documents.gateway_sync().is_some_and(is_paused);
         target.run.values.git_ref = Some(git_ref.to_owned());
         target.listing = target::list_commit(git_ref);
+        target.run.origin = Some(stoker_run::Origin {
+            repository: origin.access.remote().to_string(),
+            reference: git_ref.to_owned(),
+            process: this_process().to_owned(),
+        });
         target.run.values.cr_name = documents.name();
         target.run.values.namespace = documents.namespace();
         target.run.confirmed = documents.confirmed();
@@ -117,6 +123,16 @@ impl Job {
             _secrets: secrets,
         })
     }
+}
+
+/// Returns which process this is, in words that no other has.
+fn this_process() -> &'static str {
+    static WORDS: OnceLock<String> = OnceLock::new();
+    WORDS.get_or_init(|| {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let now = jiff::Timestamp::now();
+        format!("pid {} on {host} since {now:.3}", std::process::id())
+    })
 }
 
 /// What people should know of flags and file, though both are right.

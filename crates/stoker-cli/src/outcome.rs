@@ -2,6 +2,8 @@
 
 mod name;
 
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -10,6 +12,7 @@ use stoker_run::{Action, Change, DriftKind, Durations, Listed, MOST_LISTED, Repa
 
 pub(crate) use name::Name;
 
+use crate::explain::CONFIRM_IN_DEV;
 use crate::failure::Failure;
 use crate::job::Warning;
 
@@ -38,6 +41,7 @@ pub(crate) struct Outcome {
     pub(crate) scans: Scans,
     #[serde(rename = "durationsMs", serialize_with = "milliseconds")]
     pub(crate) durations: Durations,
+    #[serde(serialize_with = "capped")]
     pub(crate) warnings: Vec<Warned>,
     pub(crate) error: Option<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,6 +79,9 @@ pub(crate) struct Warned {
     pub(crate) code: WarningCode,
     pub(crate) path: Name,
     pub(crate) message: String,
+    /// Whether the run before warned of the same, so that it is not printed again.
+    #[serde(skip)]
+    pub(crate) is_known: bool,
 }
 
 /// One change of a plan.
@@ -136,6 +143,23 @@ impl Outcome {
         self.warnings.splice(0..0, warned);
     }
 
+    /// Returns whether another process had brought another source, and this run replaced it.
+    pub(crate) fn has_other_source(&self) -> bool {
+        self.warnings.iter().any(|warned| warned.code == WarningCode::OtherSource)
+    }
+
+    /// Marks the warnings that the run before had, too, and returns whether there are others.
+    pub(crate) fn compare_warnings(&mut self, before: &mut HashSet<String>) -> bool {
+        let key = |warned: &Warned| format!("{} {warned}", warned.code.as_str());
+        let now: HashSet<String> = self.warnings.iter().map(key).collect();
+        for warning in &mut self.warnings {
+            warning.is_known = before.contains(&key(warning));
+        }
+        let is_news = !now.is_subset(before);
+        *before = now;
+        is_news
+    }
+
     /// Keeps every change, to be printed one by one.
     pub(crate) fn list_all(&mut self, report: &RunReport) {
         self.all = report.changes.iter().map(Planned::from).collect();
@@ -145,40 +169,70 @@ impl Outcome {
 /// What a run warned of, and the drift that it found.
 fn warnings(report: &RunReport) -> Vec<Warned> {
     let mut warned: Vec<Warned> = report.warnings.iter().map(Warned::from).collect();
-    let done = match report.repair {
-        Repair::Done => "repaired",
-        Repair::Failed => "not repaired, because the run failed",
-        Repair::Planned => "a sync repairs it",
-        Repair::Reported => "left as it is",
+    let done = |kind| match (report.repair, kind) {
+        (Repair::Done, DriftKind::Foreign) => "deleted",
+        (Repair::Failed, DriftKind::Foreign) => "not deleted, because the run failed",
+        (Repair::Planned, DriftKind::Foreign) => "a sync deletes it",
+        (Repair::Done, _) => "repaired",
+        (Repair::Failed, _) => "not repaired, because the run failed",
+        (Repair::Planned, _) => "a sync repairs it",
+        (Repair::Reported, _) => "left as it is",
     };
-    for drifted in report.drift.iter().take(MOST_LISTED) {
+    for drifted in &report.drift {
         let how = match drifted.kind {
             DriftKind::Missing => "was removed on the gateway",
             DriftKind::Modified => "was changed on the gateway",
             DriftKind::Foreign => "was added on the gateway",
         };
         let (code, path) = (WarningCode::Drift, Name::from(&drifted.path));
-        warned.push(Warned { code, path, message: format!("{how}: {done}") });
-    }
-    if let Some(more) = report.drift.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
-        warned.push(Warned::new(WarningCode::Drift, format!("… and {more} more: {done}")));
+        let message = format!("{how}: {}", done(drifted.kind));
+        warned.push(Warned { code, path, message, is_known: false });
     }
     warned
 }
 
+/// Prints the first warnings of each code, and how many more there are.
+fn capped<S: Serializer>(warnings: &[Warned], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut counts: BTreeMap<&'static str, (WarningCode, usize)> = BTreeMap::new();
+    let mut kept = Vec::new();
+    for warning in warnings {
+        let (_, count) = counts.entry(warning.code.as_str()).or_insert((warning.code, 0));
+        *count += 1;
+        if *count <= MOST_LISTED {
+            kept.push(Cow::Borrowed(warning));
+        }
+    }
+    let more = counts.into_values().filter(|(_, count)| *count > MOST_LISTED);
+    kept.extend(more.map(|(code, count)| {
+        Cow::Owned(Warned::new(code, format!("… and {} more", count - MOST_LISTED)))
+    }));
+    kept.serialize(serializer)
+}
+
 impl Warned {
     fn new(code: WarningCode, message: String) -> Self {
-        Self { code, path: Name(Vec::new()), message }
+        Self { code, path: Name(Vec::new()), message, is_known: false }
     }
 }
 
 impl From<&stoker_run::Warning> for Warned {
     fn from(warning: &stoker_run::Warning) -> Self {
         let mut message = warning.to_string();
-        if let stoker_run::Warning::DeletionBlocked(_) = warning {
-            message.push_str(" with --allow-mass-delete");
+        match warning {
+            stoker_run::Warning::DeletionBlocked(_)
+            | stoker_run::Warning::OtherRepository { .. } => {
+                message.push_str(" with --allow-mass-delete");
+            }
+            stoker_run::Warning::DeletionWithheld(_) => {
+                message = format!("{message}: {CONFIRM_IN_DEV}");
+            }
+            stoker_run::Warning::Files(files) if files.code == WarningCode::ForeignFilesKept => {
+                message.push_str("; remove them, or let them go with --allow-mass-delete");
+            }
+            _ => {}
         }
-        Self { code: warning.code(), path: Name::from(&warning.path()), message }
+        let (code, path) = (warning.code(), Name::from(&warning.path()));
+        Self { code, path, message, is_known: false }
     }
 }
 

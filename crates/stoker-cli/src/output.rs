@@ -6,6 +6,7 @@ mod summary;
 mod tree;
 mod wish;
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use serde::Serialize;
 use stoker_run::Quoted;
 
 use crate::failure::{Blame, Failure};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Warned};
 pub(crate) use escape::word;
 use stream::{Stdout, tell};
 pub(crate) use wish::format_in;
@@ -53,6 +54,9 @@ pub(crate) struct Console {
     stdout: Stdout,
 }
 
+/// How many warnings of one code are printed to those who did not ask for more.
+const MOST_WARNINGS: usize = 10;
+
 impl Console {
     pub(crate) fn new(format: Format, volume: Volume, command: &'static str) -> Self {
         Self { format, volume, command, stdout: Stdout::default() }
@@ -76,24 +80,64 @@ impl Console {
     /// Prints what a run came to.
     pub(crate) fn outcome(&self, outcome: &Outcome) {
         if self.volume > Volume::Quiet {
-            for warning in &outcome.warnings {
-                tell(&format!("warning: {warning}"));
-            }
+            self.warnings(&outcome.warnings);
         }
         match self.format {
             Format::Json | Format::Yaml => self.value(outcome),
             Format::Table if self.volume > Volume::Quiet => {
-                self.stdout.text(&match (&outcome.changes, self.has_paths()) {
+                let text = match (&outcome.changes, self.has_paths()) {
                     (Some(changes), true) => tree::draw(outcome, changes, usize::MAX),
-                    (Some(changes), false) => tree::draw(outcome, changes, tree::FEW),
+                    (Some(changes), false) => tree::draw(outcome, changes, tree::SCREEN),
                     (None, _) => summary::draw(outcome),
-                });
+                };
+                self.stdout.text(&self.timed(&text));
             }
             Format::Table => {}
         }
         if let Some(failure) = &outcome.error {
-            lines_of(failure);
+            self.lines_of(failure);
         }
+    }
+
+    /// Prints the warnings that the run before did not have: all of them, or the first of a code.
+    fn warnings(&self, warnings: &[Warned]) {
+        let most = if self.has_paths() { usize::MAX } else { MOST_WARNINGS };
+        let fresh: Vec<&Warned> = warnings.iter().filter(|warning| !warning.is_known).collect();
+        let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+        for warning in fresh {
+            let count = counts.entry(warning.code.as_str()).or_default();
+            *count += 1;
+            if *count <= most {
+                self.tell(&format!("warning: {warning}"));
+            }
+        }
+        for (code, count) in counts.into_iter().filter(|(_, count)| *count > most) {
+            let more = count - most;
+            self.tell(&format!("warning: … and {more} more of {code}; -v shows all"));
+        }
+    }
+
+    /// Prints a failure on standard error, for every format: a log has both streams.
+    fn lines_of(&self, failure: &Failure) {
+        self.tell(&format!("error: {}", failure.message));
+        if let Some(hint) = &failure.hint {
+            self.tell(&format!("hint: {hint}"));
+        }
+    }
+
+    /// Prints one line on standard error.
+    fn tell(&self, line: &str) {
+        tell(&self.timed(line));
+    }
+
+    /// Puts the time before each line, where a command goes on and on and its lines are read later.
+    fn timed(&self, text: &str) -> String {
+        if self.command != "watch" {
+            return text.to_owned();
+        }
+        let now = jiff::Timestamp::now();
+        let lines: Vec<String> = text.lines().map(|line| format!("{now:.0} {line}")).collect();
+        lines.join("\n")
     }
 
     /// Prints why there is no result.
@@ -102,7 +146,7 @@ impl Console {
         if failure.blame == Blame::Usage {
             failure.hint.get_or_insert_with(|| self.help());
         }
-        lines_of(&failure);
+        self.lines_of(&failure);
         if self.format == Format::Table {
             return;
         }
@@ -149,7 +193,7 @@ impl Console {
     /// Prints a line that is no result: for people, on standard error.
     pub(crate) fn note(&self, line: &str) {
         if self.volume > Volume::Quiet {
-            tell(line);
+            self.tell(line);
         }
     }
 
@@ -169,7 +213,7 @@ impl Console {
     /// Prints what is being done, to those who want to know.
     pub(crate) fn detail(&self, line: &str) {
         if self.has_details() {
-            tell(line);
+            self.tell(line);
         }
     }
 
@@ -181,14 +225,6 @@ impl Console {
                 self.stdout.exact(&escape::json(value).unwrap_or_else(failed));
             }
         }
-    }
-}
-
-/// Prints a failure on standard error, for every format: a log has both streams.
-fn lines_of(failure: &Failure) {
-    tell(&format!("error: {}", failure.message));
-    if let Some(hint) = &failure.hint {
-        tell(&format!("hint: {hint}"));
     }
 }
 

@@ -15,11 +15,18 @@ use crate::output::Console;
 
 /// Shows the phases of a run.
 #[derive(Debug)]
-pub(crate) enum Progress {
+pub(crate) struct Progress {
+    console: Console,
+    display: Display,
+}
+
+/// How phases are shown.
+#[derive(Debug)]
+enum Display {
     /// For a person who looks.
     Spinner(ProgressBar),
     /// For whoever reads along: each phase once.
-    Lines { console: Console, told: Mutex<HashSet<String>> },
+    Lines { told: Mutex<HashSet<String>> },
     /// For nobody.
     Silent,
 }
@@ -27,11 +34,23 @@ pub(crate) enum Progress {
 impl Progress {
     /// As much as a console wants.
     pub(crate) fn on(console: &Console) -> Self {
-        if console.has_details() {
-            return Self::Lines { console: console.clone(), told: Mutex::default() };
-        }
         let is_watched = std::io::stderr().is_terminal() && std::env::var_os("TERM").is_some();
-        if console.is_for_people() && is_watched { Self::Spinner(spinner()) } else { Self::Silent }
+        let display = if console.has_details() {
+            Display::Lines { told: Mutex::default() }
+        } else if console.is_for_people() && is_watched {
+            Display::Spinner(spinner())
+        } else {
+            Display::Silent
+        };
+        Self { console: console.clone(), display }
+    }
+
+    /// Says for whom the run waits: on every display, because nothing else happens meanwhile.
+    fn wait(&self, words: &str) {
+        match &self.display {
+            Display::Spinner(bar) => bar.set_message(words.to_owned()),
+            Display::Lines { .. } | Display::Silent => self.console.note(words),
+        }
     }
 
     /// Says that a ref is being resolved.
@@ -40,22 +59,22 @@ impl Progress {
     }
 
     fn show(&self, words: String) {
-        match self {
-            Self::Spinner(bar) => bar.set_message(words),
-            Self::Lines { console, told } => {
+        match &self.display {
+            Display::Spinner(bar) => bar.set_message(words),
+            Display::Lines { told } => {
                 let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
                 if !told.contains(&words) {
-                    console.detail(&words);
+                    self.console.detail(&words);
                     told.insert(words);
                 }
             }
-            Self::Silent => {}
+            Display::Silent => {}
         }
     }
 
     /// Takes the spinner away, so that what is printed next stands alone.
     pub(crate) fn clear(&self) {
-        if let Self::Spinner(bar) = self {
+        if let Display::Spinner(bar) = &self.display {
             bar.finish_and_clear();
         }
     }
@@ -65,6 +84,10 @@ impl stoker_run::Progress for Progress {
     fn phase(&self, phase: Phase<'_>) {
         self.show(match phase {
             Phase::Opening => "opening the data directory".to_owned(),
+            Phase::WaitingForLock { holder } => {
+                return self
+                    .wait(&format!("waiting for another run on the data directory: {holder}"));
+            }
             Phase::Comparing => "comparing".to_owned(),
             Phase::Fetching { commit, remote } => format!("fetching {commit} from {remote}"),
             Phase::AskingGateway => "asking the gateway".to_owned(),

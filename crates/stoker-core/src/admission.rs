@@ -19,6 +19,7 @@
 
 mod asked;
 mod data;
+mod expansion;
 mod hash;
 mod image;
 mod patch;
@@ -26,6 +27,7 @@ mod pod;
 mod resource;
 mod review;
 mod sidecar;
+mod validation;
 mod volume;
 mod warning;
 
@@ -37,6 +39,7 @@ pub use image::{Image, InvalidImage};
 pub use patch::{Operation, Patch};
 pub use pod::{Peek, Pod, Text};
 pub use review::{Kind, Request, Review};
+pub use validation::{Validity, validate_profile, validate_sync};
 
 use asked::Asked;
 use data::Data;

@@ -44,7 +44,9 @@ pub fn hash(applied: &Applied<'_>) -> String {
         text(gateway_name),
     ];
     let mut canonical = String::new();
-    parts.iter().for_each(|part| write_canonical(part, &mut canonical));
+    for part in &parts {
+        write_canonical(part, &mut canonical);
+    }
     let digest = Sha256::digest(canonical);
     digest.iter().take(BYTES).fold(String::new(), |mut hex, byte| {
         write!(hex, "{byte:02x}").expect("a string takes any text");
@@ -68,7 +70,9 @@ fn write_canonical(value: &Value, into: &mut String) {
         }
         Value::Array(items) => {
             into.push('[');
-            items.iter().for_each(|item| write_canonical(item, into));
+            for item in items {
+                write_canonical(item, into);
+            }
             into.push(']');
             Ok(())
         }

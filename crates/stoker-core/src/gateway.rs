@@ -16,6 +16,7 @@ use stoker_api::word::{Commit, GatewayName, ProfileName};
 pub use judge::{Published, judge};
 
 /// What the controller knows of a pod.
+#[expect(clippy::struct_excessive_bools, reason = "facts about a pod, in any combination")]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pod {
     /// Its name.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use stoker_api::GatewaySync;
 use stoker_api::condition::{Requester, Trigger};
 use stoker_api::contract::metadata::{AuthType, Metadata, PausedBy, Profile, Target};
-use stoker_api::gatewaysync::{Agent, AuthMethod, Git};
+use stoker_api::gatewaysync::{Agent, Auth, AuthMethod, Git};
 use stoker_api::names::{self, Annotation};
 use stoker_api::word::{Commit, HttpUrl, Interval, RefName, RepoUrl};
 
@@ -119,7 +119,7 @@ fn fresh(
     commit: Option<Commit>,
 ) -> Metadata {
     let git = &sources.sync.spec.git;
-    let method = git.auth.as_ref().and_then(|auth| auth.method());
+    let method = git.auth.as_ref().and_then(Auth::method);
     let (auth_type, git_username) = match method {
         None => (AuthType::None, None),
         Some(AuthMethod::Token { username, .. }) => (AuthType::Token, Some(username.to_owned())),

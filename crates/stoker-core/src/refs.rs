@@ -28,6 +28,8 @@ use range::{Range, version_of_tag};
 
 const HEADS: &str = "refs/heads/";
 const TAGS: &str = "refs/tags/";
+/// What a remote calls the branch that a clone would check out.
+pub(crate) const HEAD: &str = "HEAD";
 
 /// One ref as a remote advertises it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +87,10 @@ pub enum Unreachable {
 
 /// Finds `wanted` among the refs that the remote advertises.
 pub fn resolve(wanted: &Wanted, advertised: &[AdvertisedRef]) -> Result<Answer, Error> {
+    let is_all = matches!(wanted.scope(), Scope::BranchesAndTags | Scope::All);
+    if advertised.is_empty() && is_all {
+        return Err(Error::Empty { wanted: wanted.name() });
+    }
     match wanted {
         Wanted::Full(name) => find(advertised, name.as_str())
             .map(|found| Answer::Resolved(found.resolution()))
@@ -132,7 +138,8 @@ fn resolve_commit(commit: &Commit, advertised: &[AdvertisedRef]) -> Answer {
 fn resolve_name(name: &RefName, advertised: &[AdvertisedRef]) -> Result<Answer, Error> {
     let branch = find(advertised, &format!("{HEADS}{name}"));
     let tag = find(advertised, &format!("{TAGS}{name}"));
-    match (branch, tag) {
+    let head = advertised.iter().find(|found| &*found.name == HEAD && name.as_str() == HEAD);
+    match (branch.or(head), tag) {
         (Some(branch), Some(tag)) => Ok(Answer::Resolved(Resolution {
             warnings: vec![Warning::BranchAndTag {
                 branch: branch.name.clone(),
@@ -144,8 +151,20 @@ fn resolve_name(name: &RefName, advertised: &[AdvertisedRef]) -> Result<Answer, 
         (None, None) if name.is_short_commit() => Ok(Answer::NeedsHistory(HistoryQuery {
             digits: name.as_str().to_ascii_lowercase().into(),
         })),
+        (None, None) if is_short(name) => match not_found(name, advertised) {
+            Error::NotFound { wanted, nearest: None } => Err(Error::TooShort { wanted }),
+            error => Err(error),
+        },
         (None, None) => Err(not_found(name, advertised)),
     }
+}
+
+/// A few hexadecimal digits with a number among them: the beginning of an id, cut too short.
+fn is_short(name: &RefName) -> bool {
+    let digits = name.as_str().as_bytes();
+    (4..7).contains(&digits.len())
+        && digits.iter().all(u8::is_ascii_hexdigit)
+        && digits.iter().any(u8::is_ascii_digit)
 }
 
 fn newest(name: &RefName, range: &Range, advertised: &[AdvertisedRef]) -> Result<Answer, Error> {

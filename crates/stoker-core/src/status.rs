@@ -52,7 +52,15 @@ pub struct Facts<'a> {
 /// How a condition is judged.
 pub(crate) struct Rule {
     condition: ConditionType,
-    judge: fn(&Facts<'_>) -> Option<Judgement>,
+    judge: Judge,
+}
+
+/// Whether a condition is always there.
+pub(crate) enum Judge {
+    /// It is.
+    Always(fn(&Facts<'_>) -> Judgement),
+    /// It is absent where the rule says nothing.
+    WhereItApplies(fn(&Facts<'_>) -> Option<Judgement>),
 }
 
 /// What a rule says.
@@ -75,12 +83,12 @@ pub(crate) enum Truth {
 pub fn build(facts: &Facts<'_>) -> GatewaySyncStatus {
     let judged: Vec<(ConditionType, Judgement)> = rules::RULES
         .iter()
-        .filter_map(|rule| Some((rule.condition, (rule.judge)(facts)?)))
+        .filter_map(|rule| Some((rule.condition, rule.judge.ask(facts)?)))
         .collect();
     let ready = ready::judge(facts, &judged);
     let progress = ready::progress(facts, &ready);
     let all = std::iter::once((ConditionType::Ready, ready)).chain(judged).chain(progress);
-    let conditions = all.map(|(kind, judgement)| facts.condition(kind, judgement)).collect();
+    let conditions = all.map(|(kind, judgement)| facts.condition(kind, &judgement)).collect();
     let resolved = facts.remote.resolution();
     let before = facts.previous();
     let synced = last_synced(facts, &before);
@@ -183,13 +191,22 @@ fn counts(gateways: &[Gateway]) -> GatewayCounts {
     }
 }
 
-impl<'a> Facts<'a> {
+impl Judge {
+    fn ask(&self, facts: &Facts<'_>) -> Option<Judgement> {
+        match self {
+            Self::Always(judge) => Some(judge(facts)),
+            Self::WhereItApplies(judge) => judge(facts),
+        }
+    }
+}
+
+impl Facts<'_> {
     /// Returns the status that is published.
     pub(crate) fn previous(&self) -> GatewaySyncStatus {
         self.sync.status.clone().unwrap_or_default()
     }
 
-    fn condition(&self, kind: ConditionType, judgement: Judgement) -> Condition {
+    fn condition(&self, kind: ConditionType, judgement: &Judgement) -> Condition {
         let status = judgement.status.as_str();
         let published = self.sync.status.as_ref();
         let before = published.and_then(|published| condition(published, kind));

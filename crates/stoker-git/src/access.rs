@@ -7,6 +7,7 @@ use stoker_api::word::{HttpUrl, RepoUrl, SafeUrl, Transport};
 
 use crate::auth::Auth;
 use crate::limits::Limits;
+use crate::server_words::ServerWords;
 
 /// Everything needed to reach one repository.
 ///
@@ -28,6 +29,8 @@ pub struct Access {
     pub helper: PathBuf,
     /// How long one operation may take.
     pub limits: Limits,
+    /// What the server said when an operation failed.
+    pub server_words: ServerWords,
     /// The addresses of the host, where the caller has resolved and checked them: git then goes
     /// there and nowhere else. Where it is empty, git resolves the name.
     pub addresses: Vec<IpAddr>,
@@ -53,6 +56,7 @@ impl Access {
             plain_http: PlainHttp::Refused,
             helper: helper.into(),
             limits: Limits::default(),
+            server_words: ServerWords::default(),
             addresses: Vec::new(),
         }
     }

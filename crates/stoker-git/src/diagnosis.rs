@@ -1,8 +1,9 @@
 //! Reads what git says when it fails: the one place that looks into git's text.
 //!
 //! Git runs with `LC_ALL=C`, so that its sentences are the ones below. Lines that a server wrote
-//! (`remote: …`, `fatal: remote error: …`) help to classify, but are never shown: a server may say
-//! anything, a credential that it was sent included.
+//! (`remote: …`, `fatal: remote error: …`) help to classify, but are not part of any error: a server
+//! may say anything, a credential that it was sent included. [`crate::ServerWords`] keeps them for
+//! a person who asks.
 
 mod phrase;
 mod redirect;
@@ -83,6 +84,12 @@ pub enum Fault {
     /// What arrived is not what was asked for, or not git at all.
     #[error("what the server sent is damaged, or is not git")]
     Damaged,
+    /// The server says that its own copy of the repository is damaged.
+    #[error("the server says that its copy of the repository is damaged")]
+    ServerCorrupt,
+    /// A web page came, such as a login page, where a repository should be.
+    #[error("the server answered with something that is not git, such as a login page")]
+    NotGit,
     /// The repository's objects are named by SHA-256.
     #[error("the repository has the object format sha256, which is not supported")]
     ObjectFormat,
@@ -172,6 +179,7 @@ pub(crate) fn judge(access: &Access, ran: Result<Output, process::Error>) -> Res
     if !has_failed {
         return Ok(output);
     }
+    access.server_words.note(access, &output.stderr);
     let transport = access.url.transport();
     Err(match (of_text(&output.stderr, transport), &access.auth, &access.proxy) {
         (Fault::Authentication { status }, Auth::None, _) => Fault::CredentialsNeeded { status },
@@ -223,6 +231,8 @@ pub(crate) fn of_text(stderr: &str, transport: Transport) -> Fault {
         Some(Class::Unreachable(detail)) => Fault::Unreachable { detail },
         Some(Class::NotOurRef) => Fault::NotOurRef,
         Some(Class::Damaged) => Fault::Damaged,
+        Some(Class::ServerCorrupt) => Fault::ServerCorrupt,
+        Some(Class::NotGit) => Fault::NotGit,
         Some(Class::ObjectFormat) => Fault::ObjectFormat,
         Some(Class::DubiousOwnership) => dubious(stderr),
         Some(Class::DiskFull) => Fault::DiskFull,
@@ -234,7 +244,7 @@ pub(crate) fn of_text(stderr: &str, transport: Transport) -> Fault {
     }
 }
 
-fn is_web(transport: Transport) -> bool {
+pub(crate) fn is_web(transport: Transport) -> bool {
     matches!(transport, Transport::Https | Transport::Http)
 }
 

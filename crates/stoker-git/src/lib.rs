@@ -23,6 +23,7 @@ pub mod memfile;
 mod process;
 pub mod remote;
 pub mod resolve;
+mod server_words;
 pub mod store;
 
 pub use access::{Access, PlainHttp};
@@ -30,4 +31,5 @@ pub use auth::Auth;
 pub use cancel::Cancel;
 pub use error::Error;
 pub use limits::Limits;
+pub use server_words::ServerWords;
 pub use store::{CommitSource, Store};

@@ -10,9 +10,9 @@ use crate::access::Access;
 use crate::auth::{self, Auth, github_app};
 use crate::cancel::Cancel;
 use crate::command::Session;
-use crate::diagnosis::{Fault, judge};
+use crate::diagnosis::{Fault, is_web, judge};
 use crate::error::Error;
-use crate::process::{Job, run};
+use crate::process::{Job, Output, run};
 
 /// About 700,000 refs. More is not a repository that anyone deploys from.
 const MAX_LISTING: usize = 64 * 1024 * 1024;
@@ -21,19 +21,47 @@ const MAX_LISTING: usize = 64 * 1024 * 1024;
 pub fn list(access: &Access, scope: Scope, cancel: &Cancel) -> Result<Vec<AdvertisedRef>, Error> {
     let listing = with_fresh_credentials(
         (access, cancel),
-        |session| list_once(access, session, scope, cancel),
+        |session| Ok(list_once(access, session, (scope, Trace::Nothing), cancel)?.stdout),
         |source| Error::ListRefs { remote: access.remote(), source },
     )?;
-    parse(&listing).map_err(|source| Error::ListRefs { remote: access.remote(), source })
+    let failed = |source| Error::ListRefs { remote: access.remote(), source };
+    let refs = parse(&listing).map_err(failed)?;
+    // To git a web page without a tab in it is a repository without refs.
+    if refs.is_empty() && scope_of_all(scope) && is_web(access.url.transport()) {
+        let probe = |session: &Session| list_once(access, session, (scope, Trace::Packets), cancel);
+        let traced = with_fresh_credentials((access, cancel), probe, failed)?;
+        if !traced.stderr.contains(PACKET) {
+            return Err(failed(Fault::NotGit));
+        }
+    }
+    Ok(refs)
+}
+
+/// Whether git says what it hears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trace {
+    Nothing,
+    Packets,
+}
+
+/// What a trace says of a server that speaks git.
+const PACKET: &str = "packet:";
+
+/// Whether an empty answer means an empty repository.
+fn scope_of_all(scope: Scope) -> bool {
+    matches!(scope, Scope::BranchesAndTags | Scope::All)
 }
 
 fn list_once(
     access: &Access,
     session: &Session,
-    scope: Scope,
+    (scope, trace): (Scope, Trace),
     cancel: &Cancel,
-) -> Result<Vec<u8>, Fault> {
+) -> Result<Output, Fault> {
     let mut command = session.git();
+    if trace == Trace::Packets {
+        command.env("GIT_TRACE_PACKET", "2");
+    }
     command.args(["ls-remote", "--quiet"]);
     command.args(match scope {
         Scope::Branches => &["--heads"][..],
@@ -50,7 +78,7 @@ fn list_once(
         cancel,
         arrived: None,
     };
-    Ok(judge(access, run(job))?.stdout)
+    judge(access, run(job))
 }
 
 /// Runs an operation, and once more if the server refused a credential that has since been renewed.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a set-up that fails is a test that fails")]
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -97,7 +98,7 @@ fn a_layer_lists_parents_first_and_keeps_modes_links_and_owners() {
         let parent = path.parent().unwrap();
         assert!(parent == Path::new("") || seen.contains_key(parent), "{path:?} before its parent");
         let header = entry.header();
-        let link = entry.link_name().unwrap().map(|target| target.into_owned());
+        let link = entry.link_name().unwrap().map(Cow::into_owned);
         assert_eq!(header.mtime().unwrap(), 0);
         seen.insert(path, (header.mode().unwrap(), header.uid().unwrap(), link));
     }

@@ -1,12 +1,17 @@
-//! The admission webhook: `POST /mutate-v1-pod` adds the agent to pods that ask for it.
+//! The admission webhook: `POST /mutate-v1-pod` adds the agent to pods that ask for it, and
+//! `POST /validate-stoker` checks GatewaySyncs and SyncProfiles.
 //!
 //! Decisions are `stoker_core::admission`'s. This part reads the request, looks GatewaySyncs up in
 //! the directory, asks the API server once where the directory knows none, and writes the response.
 
+mod denial;
 mod handler;
 mod lookup;
 mod metrics;
 mod response;
+mod validate;
+
+use std::time::Duration;
 
 use stoker_core::admission::{Image, Policy, Settings};
 use stoker_runtime::listener::{self, BindAddress};
@@ -15,8 +20,12 @@ use stoker_runtime::server::{Limits, Server};
 use crate::directory::Directory;
 use crate::run::Shared;
 
-use handler::Webhook;
+use denial::Denials;
+use handler::{Memory, Webhook};
 pub(crate) use metrics::Metrics;
+
+/// How long the endpoints of the Service may still name a process that ends.
+const LINGER: Duration = Duration::from_secs(3);
 
 /// The arguments of the admission webhook.
 #[derive(Debug, Clone, clap::Args)]
@@ -105,8 +114,17 @@ pub(crate) async fn run(
         return Ok(());
     };
     let settings = arguments.settings();
-    let webhook = Webhook { directory, settings, policy: arguments.policy(), metrics };
-    let limits = Limits { connections: 1024, ..Limits::default() };
+    let policy = arguments.policy();
+    let memory = Memory::default();
+    let denials = Denials::start(shared.client.clone());
+    let webhook = Webhook { directory, settings, policy, metrics, memory, denials };
+    let limits = Limits {
+        connections: 1024,
+        // The API server waits 2 s.
+        request: Duration::from_secs(3),
+        linger: LINGER,
+        ..Limits::default()
+    };
     let server = Server::new(listener, limits, webhook).with_tls(&shared.certificate);
     server.serve(shared.shutdown).await;
     Ok(())

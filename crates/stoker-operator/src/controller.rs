@@ -16,6 +16,8 @@ mod fleet;
 mod memory;
 mod observe;
 mod pod;
+mod profile;
+mod prune;
 mod publish;
 mod queue;
 mod remote;
@@ -110,7 +112,10 @@ async fn lead(context: &Arc<Context>, ready: &stoker_runtime::admin::Check) {
         for _ in 0..context.settings.max_concurrent_reconciles {
             workers.spawn(work(Arc::clone(context)));
         }
-        context.shared.leadership.lost().await;
+        tokio::select! {
+            () = context.shared.leadership.lost() => {}
+            () = profile::follow(context) => {}
+        }
         workers.shutdown().await;
         tracing::warn!(identity = context.shared.identity, "not leading any more");
     }
@@ -155,7 +160,8 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
     let status = verdict.status(applied.fault.as_deref());
     let published = publish::publish(context, key, &sync, status, &applied).await?;
     announce::announce(&context.announcer, &sync, &verdict, &published);
-    Ok(observed.next.sooner(published.next()).sooner(applied.next(context, key)))
+    let pruned = prune::prune(context, key, &sync).await;
+    Ok(observed.next.sooner(pruned).sooner(published.next()).sooner(applied.next(context, key)))
 }
 
 /// What is to be done with a GatewaySync at all.

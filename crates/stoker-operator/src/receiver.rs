@@ -113,6 +113,8 @@ fn limits() -> Limits {
         connections: 4096,
         idle: Duration::from_secs(15),
         request: Duration::from_secs(30),
+        // The endpoints of the Service may still name a process that ends.
+        linger: Duration::from_secs(3),
         ..Limits::default()
     }
 }
@@ -128,12 +130,13 @@ pub(crate) async fn run(
         return Ok(());
     };
     let secrets = Secrets::start(&directory, &arguments);
+    let is_open = arguments.secrets() == Some(ReceiverSecrets::Insecure);
     let receiver = Receiver {
         writer: Writer::new(shared.client.clone()),
         replays: Replays::default(),
         failures: FailureLimit::new(arguments.receiver_rate_limit),
         trusted_proxies: arguments.trusted_proxies,
-        is_open: arguments.receiver_insecure,
+        is_open,
         directory,
         secrets,
         metrics,

@@ -22,6 +22,8 @@ const THREADS: usize = 2;
 /// Why the operator ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
+    #[error("--defaults-file is not supported by this version: remove the flag")]
+    DefaultsFile,
     #[error("failed to set logs up")]
     Telemetry(#[source] telemetry::Error),
     #[error("failed to start the runtime")]
@@ -107,6 +109,10 @@ async fn start(arguments: Arguments) -> Result<(), Error> {
 }
 
 async fn operate(client: Client, arguments: Arguments) -> Result<(), Error> {
+    // A flag that did nothing would be worse than none.
+    if arguments.process.defaults_file.is_some() {
+        return Err(Error::DefaultsFile);
+    }
     let shutdown = Shutdown::on_signals().map_err(Error::Runtime)?;
     let shared = share(client, &arguments, shutdown);
     let mut registry = Registry::default();
@@ -115,7 +121,13 @@ async fn operate(client: Client, arguments: Arguments) -> Result<(), Error> {
         let metrics = controller::Metrics::register(&mut registry);
         let settings = controller::Settings::new(&arguments);
         let part = controller::run(shared.clone(), settings, metrics);
-        parts.spawn(async { part.await.map_err(Error::Controller) });
+        let leadership = shared.leadership.clone();
+        parts.spawn(async move {
+            let ended = part.await;
+            // Not later: servers go on for some seconds, and another instance is to take over.
+            leadership.release().await;
+            ended.map_err(Error::Controller)
+        });
     }
     // Also beside a controller alone: its leader makes the certificate of separate webhooks.
     let serves = arguments.mode.has_webhook() && arguments.admission.webhook_port != 0;

@@ -1,9 +1,10 @@
 //! From a run's report to the fields of the agent's report that follow from it.
 
-use stoker_api::contract::report::{Counts, DeletionBlocked, Drift, Report};
+use stoker_api::contract::report::{Counts, DeletionBlocked, Drift, ForeignFiles, Report};
 use stoker_api::limit;
 use stoker_api::word::{Commit, Interval};
 use stoker_sync::plan::Action;
+use stoker_sync::report::Listed;
 
 use crate::report::{Outcome, Repair, RunReport, Scans};
 
@@ -26,6 +27,7 @@ impl RunReport {
         report.projects_synced.clone_from(&self.projects);
         report.scan_result = self.scans.to_string();
         report.drift = self.drift();
+        report.foreign_files = self.foreign_files();
         report.deletion_blocked = self.deletion_blocked();
         report.duration = Some(Interval::from_secs(self.durations.total.as_secs()));
     }
@@ -38,6 +40,12 @@ impl RunReport {
             repaired: self.repair == Repair::Done,
         };
         (drift.count > 0).then_some(drift)
+    }
+
+    fn foreign_files(&self) -> Option<ForeignFiles> {
+        let Listed { count, paths } = &self.foreign_kept;
+        let paths = paths.iter().map(ToString::to_string).collect();
+        (*count > 0).then_some(ForeignFiles { count: *count, paths })
     }
 
     fn deletion_blocked(&self) -> Option<DeletionBlocked> {
@@ -93,6 +101,15 @@ mod tests {
         assert_eq!((drift.count, drift.paths.len(), drift.repaired), (30, 20, true));
         assert_eq!(drift.paths[0], "projects/0");
         assert_eq!(described(&run()).drift, None);
+    }
+
+    #[test]
+    fn foreign_files_that_were_kept_are_counted_and_named() {
+        let foreign_kept = Listed { count: 4_962, paths: vec![path("projects/made/here")] };
+        let report = described(&RunReport { foreign_kept, ..run() });
+        let paths = vec!["projects/made/here".to_owned()];
+        assert_eq!(report.foreign_files, Some(ForeignFiles { count: 4_962, paths }));
+        assert_eq!(described(&run()).foreign_files, None);
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn prepare(target: &Target) -> Option<(View, Request)> {
     if target.look != Look::Stat || target.profile.paused {
         return None;
     }
-    let view = View::open(&target.data.data).ok()?;
+    let view = View::open_following(&target.data.data, &target.data.follow).ok()?;
     let request = target.request(view.commit()?).ok()?;
     Some((view, request))
 }

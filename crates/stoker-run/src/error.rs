@@ -95,6 +95,7 @@ impl Error {
             | Reason::LfsPointer
             | Reason::RenderFailed
             | Reason::NotACommit
+            | Reason::OtherRepository
             | Reason::DeletionBlocked => Retry::NextChange,
             Reason::Conflict
             | Reason::DataDirectoryMissing
@@ -176,13 +177,15 @@ fn of_plan(error: &plan::Error) -> Reason {
             compose::Error::Read { source } => of_read(source),
             compose::Error::SourceMissing { .. } => Reason::SourceNotFound,
             compose::Error::Names { .. } => Reason::NamesRefused,
+            compose::Error::FileOverDirectory { .. } => Reason::Conflict,
             compose::Error::Cancelled(_) => Reason::Cancelled,
             _ => Reason::MappingInvalid,
         },
         plan::Error::Fetch { source } => of_read(source),
         plan::Error::MassDeletion(_) => Reason::DeletionBlocked,
         plan::Error::Make { .. } => Reason::RenderFailed,
-        plan::Error::Conflict { .. } => Reason::Conflict,
+        plan::Error::Conflict { .. } | plan::Error::Link { .. } => Reason::Conflict,
+        plan::Error::OtherRepository { .. } => Reason::OtherRepository,
         plan::Error::Drift { .. } | plan::Error::Survey { .. } => Reason::DiskFailed,
         plan::Error::Cancelled(_) => Reason::Cancelled,
     }
@@ -193,7 +196,7 @@ fn of_write(error: &write::Error) -> Reason {
         write::Error::Space { .. } => Reason::DiskFull,
         write::Error::Disk { source } if is_full(Some(source)) => Reason::DiskFull,
         write::Error::Read { source } => of_read(source),
-        write::Error::LfsPointer { .. } => Reason::LfsPointer,
+        write::Error::LfsPointers { .. } => Reason::LfsPointer,
         write::Error::Cancelled(_) => Reason::Cancelled,
         _ => Reason::WriteFailed,
     }

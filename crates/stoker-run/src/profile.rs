@@ -131,8 +131,8 @@ impl Filler<'_> {
             wanted.patches.iter().map(|patch| self.patch(patch)).collect::<Result<_, _>>();
         let is_on = |flag: Option<bool>, default| flag.unwrap_or(default);
         let destination = self.path("destination", destination)?;
-        if name::is_reserved(&destination) {
-            return Err(self.refuse("destination", destination, NameFault::Reserved));
+        if let Err(fault) = name::check_mapped(&destination) {
+            return Err(self.refuse("destination", destination, fault));
         }
         Ok(Mapping {
             source: self.path("source", source)?,

@@ -1,6 +1,7 @@
 //! What a run is doing right now: the CLI draws it, the agent logs it.
 
 use stoker_api::word::{Commit, SafeUrl};
+use stoker_sync::lock;
 
 /// Receives the phases of a run as they begin. A phase may begin more than once.
 pub trait Progress {
@@ -13,6 +14,11 @@ pub trait Progress {
 pub enum Phase<'a> {
     /// Locking and opening the data directory.
     Opening,
+    /// Waiting for another run on the same data directory.
+    WaitingForLock {
+        /// The run that holds the lock, as it calls itself.
+        holder: &'a lock::Holder,
+    },
     /// Comparing the commit with the live files.
     Comparing,
     /// Fetching a commit.

@@ -9,11 +9,14 @@ use stoker_sync::{
 
 use crate::error::{Error, Failed};
 use crate::gateway_session::GatewaySession;
-use crate::progress::{Progress, Silent};
+use crate::progress::{Phase, Progress, Silent};
 use crate::report::RunReport;
 use crate::run::Run;
 use crate::target::Target;
 use crate::warning::Warning;
+
+/// How long a run waits for another one before it says so.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// The beginning of a run: what a killed run left is finished or undone.
 #[derive(Debug)]
@@ -95,10 +98,34 @@ impl Run<'_> {
     /// Opens the data directory. If that changes live files, the gateway is told, as after any
     /// change.
     pub(crate) fn open(&mut self, options: &Options) -> Result<Engine, Error> {
-        match Engine::open(options, self.cancel).map_err(Error::Open)? {
+        match self.wait_and_open(options).map_err(Error::Open)? {
             Opened::Ready(engine) => Ok(engine),
             Opened::Interrupted(interrupted) => self.finish(interrupted),
         }
+    }
+
+    /// Says for which run this one waits, if the wait takes longer than a moment.
+    fn wait_and_open(&self, options: &Options) -> Result<Opened, OpenError> {
+        let Some(rest) = options.lock_timeout.checked_sub(MOMENT).filter(|rest| !rest.is_zero())
+        else {
+            return Engine::open(options, self.cancel);
+        };
+        let brief = Options { lock_timeout: MOMENT, ..options.clone() };
+        let before = match Engine::open(&brief, self.cancel) {
+            Err(OpenError::Lock { source: lock::Error::Held { holder, waited } }) => {
+                self.progress.phase(Phase::WaitingForLock { holder: &holder });
+                waited
+            }
+            opened => return opened,
+        };
+        let patient = Options { lock_timeout: rest, ..options.clone() };
+        Engine::open(&patient, self.cancel).map_err(|error| match error {
+            OpenError::Lock { source: lock::Error::Held { holder, waited } } => {
+                let waited = before + waited;
+                OpenError::Lock { source: lock::Error::Held { holder, waited } }
+            }
+            error => error,
+        })
     }
 
     fn finish(&mut self, interrupted: Interrupted) -> Result<Engine, Error> {

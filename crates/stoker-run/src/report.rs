@@ -39,7 +39,11 @@ pub struct RunReport {
     pub drift: Vec<Drifted>,
     /// What was done about them.
     pub repair: Repair,
-    /// A mass deletion that needs confirmation. A sync stops at it; a plan goes on.
+    /// Files in owned directories that no sync brought and that were kept: how many, and the first.
+    /// They are drift until they are removed or their deletion is confirmed.
+    pub foreign_kept: Listed,
+    /// A mass deletion that needs confirmation. A sync stops at it, or goes on without it where
+    /// [`Target::excess`](crate::Target::excess) says so; a plan goes on.
     pub blocked: Option<MassDeletion>,
     /// A killed run that this one finished.
     pub finished: Option<Finished>,
@@ -137,6 +141,7 @@ impl RunReport {
         self.previous_commit = plan.previous_commit;
         self.unchanged = plan.unchanged;
         self.changes = plan.changes;
+        self.foreign_kept = plan.foreign_kept;
         self.warn_of(&plan.warnings);
     }
 
@@ -157,6 +162,7 @@ impl RunReport {
         let written = self.listed(&[Action::Add, Action::Modify, Action::Mode]).count;
         self.unchanged = all.saturating_sub(written);
         self.bytes_written = report.bytes_written;
+        self.foreign_kept.clone_from(&report.foreign_kept);
         self.warn_of(&report.warnings);
         let is_new = self.previous_commit != self.commit;
         let is_synced = !self.changes.is_empty() || is_new;

@@ -205,16 +205,27 @@ impl<'a> Run<'a> {
     /// Plans from a look at the data directory: nothing is locked, nothing is written.
     fn look_and_plan(&mut self, supply: &mut dyn Supply, commit: &str) -> Result<Plan, Error> {
         let mut request = self.target.request(commit).map_err(Error::Profile)?;
-        let mut view = View::open(&self.target.data.data).map_err(Error::Open)?;
+        let data = &self.target.data;
+        let mut view = View::open_following(&data.data, &data.follow).map_err(Error::Open)?;
         self.found(&view);
         view.foresee(self.early.take());
         look_briefly(&view, &mut request);
         self.progress.phase(Phase::Comparing);
         let mut planned = view.plan(supply, &request, self.cancel);
         // A deletion that would stop a sync is planned all the same, and warned of.
-        if let Err(plan::Error::MassDeletion(blocked)) = &planned {
-            self.report.warnings.push(Warning::DeletionBlocked(blocked.clone()));
-            self.report.blocked = Some(blocked.clone());
+        let warning = match &planned {
+            Err(plan::Error::MassDeletion(blocked)) => {
+                self.report.blocked = Some(blocked.clone());
+                Some(Warning::DeletionBlocked(blocked.clone()))
+            }
+            Err(plan::Error::OtherRepository { last, now, files }) => {
+                let (last, now) = (last.clone(), now.clone());
+                Some(Warning::OtherRepository { last, now, files: *files })
+            }
+            _ => None,
+        };
+        if let Some(warning) = warning {
+            self.report.warnings.push(warning);
             request.deletion = Deletion::Unlimited;
             planned = view.plan(supply, &request, self.cancel);
         }
@@ -244,6 +255,10 @@ impl<'a> Run<'a> {
         }
         let plan = engine.plan(supply, &request, self.cancel);
         let plan = plan.map_err(|error| self.not_planned(error, supply))?;
+        if let Some(withheld) = &plan.withheld {
+            self.report.blocked = Some(withheld.clone());
+            self.report.warnings.push(Warning::DeletionWithheld(withheld.clone()));
+        }
         Ok((engine, plan))
     }
 

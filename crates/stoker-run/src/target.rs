@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stoker_api::contract::metadata::Profile;
 use stoker_sync::manipulate::Values;
-use stoker_sync::request::{Deletion, Look, Mapping, Scan};
+use stoker_sync::request::{Deletion, Excess, Look, Mapping, Origin, Scan};
 use stoker_sync::{Missing, Options, Request};
 
 use crate::profile;
@@ -29,8 +29,13 @@ pub struct Target {
     pub deletion: Option<Deletion>,
     /// The commit whose mass deletion is confirmed.
     pub confirmed: Option<String>,
+    /// What happens to a run that would delete more.
+    pub excess: Excess,
     /// The gateway that scans the files; without one, no scan is owed.
     pub gateway: Option<GatewayTarget>,
+    /// Where the commit comes from. With it, another repository than the last run's does not delete
+    /// the files of that run without confirmation; in a cluster the spec is the confirmation.
+    pub origin: Option<Origin>,
 }
 
 /// A gateway, and what its absence means.
@@ -58,10 +63,23 @@ impl Target {
     /// Returns a target without a gateway: the data directory must exist, drift is checked.
     pub fn new(data: impl Into<PathBuf>, profile: Profile) -> Self {
         let values = Values { vars: profile.vars.clone(), ..Values::default() };
-        let data =
-            Options { data: data.into(), missing: Missing::Refuse, lock_timeout: LOCK_TIMEOUT };
-        let (look, deletion, confirmed, gateway) = (Look::Stat, None, None, None);
-        Self { data, profile, values, look, deletion, confirmed, gateway }
+        let data = Options {
+            data: data.into(),
+            missing: Missing::Refuse,
+            lock_timeout: LOCK_TIMEOUT,
+            follow: Vec::new(),
+        };
+        Self {
+            data,
+            profile,
+            values,
+            look: Look::Stat,
+            deletion: None,
+            confirmed: None,
+            excess: Excess::Stops,
+            gateway: None,
+            origin: None,
+        }
     }
 
     /// Checks what can be checked before the commit is known: returns the error that the profile
@@ -87,6 +105,8 @@ impl Target {
             request.deletion = Deletion::Unlimited;
         }
         request.look = self.look;
+        request.excess = self.excess;
+        request.origin = self.origin.clone().map(Box::new);
         request.scan = match self.gateway {
             Some(_) => Scan::Owed,
             None => Scan::None,

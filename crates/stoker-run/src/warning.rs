@@ -19,6 +19,17 @@ pub enum Warning {
     Paused,
     /// A plan deletes more than a sync may without confirmation.
     DeletionBlocked(MassDeletion),
+    /// A sync went on without deletions that need confirmation.
+    DeletionWithheld(MassDeletion),
+    /// A plan deletes files of another repository than its own, which needs confirmation.
+    OtherRepository {
+        /// The repository of the last run.
+        last: String,
+        /// The repository of this run.
+        now: String,
+        /// How many files would go.
+        files: u64,
+    },
     /// Another run is at work, or was killed. This one only looks.
     Unfinished,
     /// A killed run could not be finished.
@@ -43,7 +54,9 @@ impl Warning {
             Self::Ref(refs::Warning::Unreachable { .. }) => WarningCode::UnreachableCommit,
             Self::Ref(_) => WarningCode::AmbiguousRef,
             Self::Paused => WarningCode::Paused,
-            Self::DeletionBlocked(_) => WarningCode::DeletionBlocked,
+            Self::DeletionBlocked(_) | Self::DeletionWithheld(_) | Self::OtherRepository { .. } => {
+                WarningCode::DeletionBlocked
+            }
             Self::Unfinished | Self::NotFinished => WarningCode::Unfinished,
             Self::GatewayNotReady(_) => WarningCode::GatewayNotReady,
             Self::ScanLockNotOffered | Self::ScanLockRefused(_) => WarningCode::NoScanLock,
@@ -71,6 +84,14 @@ impl Display for Warning {
             Self::DeletionBlocked(blocked) => {
                 write!(f, "{blocked}: a sync would stop here until it is confirmed")
             }
+            Self::DeletionWithheld(blocked) => {
+                write!(f, "{blocked}, so these files stay until it is confirmed")
+            }
+            Self::OtherRepository { last, now, files } => write!(
+                f,
+                "the last run brought files from {last:?}, this one is from {now:?}: a sync would \
+                 stop before it deletes {files} of those files, until it is confirmed"
+            ),
             Self::Unfinished => f.write_str(
                 "another run is at work, or was killed: then the next sync finishes it first",
             ),

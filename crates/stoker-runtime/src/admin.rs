@@ -6,6 +6,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
@@ -16,6 +17,9 @@ use crate::Shutdown;
 use crate::server::{Handler, Limits, Reply, Server, reply, text};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// How long probes are answered after a shutdown request.
+const LINGER: Duration = Duration::from_secs(3);
 
 /// The checks of a process. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +51,7 @@ enum Probe {
 pub struct Admin {
     checks: Option<Checks>,
     metrics: Option<Arc<Registry>>,
+    shutdown: Option<Shutdown>,
 }
 
 /// The arguments for admin servers.
@@ -144,10 +149,17 @@ impl Admin {
     }
 
     /// Serves until the end is requested.
-    pub async fn serve(self, listener: TcpListener, shutdown: Shutdown) {
-        Server::new(listener, Limits { connections: 64, ..Limits::default() }, self)
-            .serve(shutdown)
-            .await;
+    ///
+    /// A process that was asked to end is not ready, and answers probes a little longer than
+    /// everything else.
+    pub async fn serve(mut self, listener: TcpListener, shutdown: Shutdown) {
+        self.shutdown = Some(shutdown.clone());
+        let limits = Limits { connections: 64, linger: LINGER, ..Limits::default() };
+        Server::new(listener, limits, self).serve(shutdown).await;
+    }
+
+    fn is_ending(&self) -> bool {
+        self.shutdown.as_ref().is_some_and(Shutdown::is_requested)
     }
 
     fn answer(&self, method: &Method, path: &str) -> Reply {
@@ -156,6 +168,9 @@ impl Admin {
         }
         match (path, &self.checks, &self.metrics) {
             ("/healthz" | "/livez", Some(checks), _) => checks.respond(Probe::Liveness),
+            ("/readyz", Some(_), _) if self.is_ending() => {
+                text(StatusCode::SERVICE_UNAVAILABLE, "shutting down\n")
+            }
             ("/readyz", Some(checks), _) => checks.respond(Probe::Readiness),
             ("/metrics", _, Some(registry)) => metrics(registry),
             _ => text(StatusCode::NOT_FOUND, "not found\n"),
@@ -203,6 +218,17 @@ mod tests {
         assert_eq!(ask(&admin, "/readyz").await, (200, "ok\n".to_owned()));
         certificate.fail("expired");
         assert_eq!(ask(&admin, "/readyz").await, (503, "certificate: expired\n".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn a_process_that_is_ending_is_not_ready() {
+        let (trigger, shutdown) = Shutdown::manual();
+        let admin = Admin { shutdown: Some(shutdown), ..Admin::default() };
+        let admin = admin.with_checks(Checks::default());
+        assert_eq!(ask(&admin, "/readyz").await.0, 200);
+        trigger.request();
+        assert_eq!(ask(&admin, "/readyz").await, (503, "shutting down\n".to_owned()));
+        assert_eq!(ask(&admin, "/healthz").await.0, 200);
     }
 
     #[tokio::test]

@@ -6,7 +6,8 @@
 //!   idle for [`Limits::idle`], is closed. A request that is not answered within
 //!   [`Limits::request`], its body included, gets 408.
 //! - A panic in a handler answers that request with 500 and ends nothing else.
-//! - After a shutdown request open requests may finish, for at most [`Limits::drain`].
+//! - After a shutdown request connections are accepted for [`Limits::linger`]; then open requests
+//!   may finish, for at most [`Limits::drain`].
 
 mod activity;
 mod connection;
@@ -55,7 +56,10 @@ pub struct Limits {
     pub idle: Duration,
     /// From the head of a request to its answer.
     pub request: Duration,
-    /// From a shutdown request to the end of the last connection.
+    /// From a shutdown request until no connection is accepted any more: other hosts hear of the
+    /// end later than this process does.
+    pub linger: Duration,
+    /// From then to the end of the last connection.
     pub drain: Duration,
     /// Bytes of a request's head.
     pub head: usize,
@@ -79,6 +83,7 @@ impl Default for Limits {
             first_request: Duration::from_secs(10),
             idle: Duration::from_mins(2),
             request: Duration::from_secs(10),
+            linger: Duration::ZERO,
             drain: Duration::from_secs(5),
             head: 16 * 1024,
             streams: 250,
@@ -108,6 +113,7 @@ impl<H: Handler> Server<H> {
 
     /// Serves until the end is requested and open requests are answered.
     pub async fn serve(self, shutdown: Shutdown) {
+        let shutdown = shutdown.later(self.limits.linger);
         let slots = Arc::new(Semaphore::new(self.limits.connections));
         let all = u32::try_from(self.limits.connections).unwrap_or(u32::MAX);
         while let Some(slot) = next_slot(&slots, &shutdown).await {

@@ -3,6 +3,8 @@
 //! The first SIGTERM or SIGINT asks; programs then finish what they have begun. Whether a second
 //! signal ends the process at once is up to the program.
 
+use std::time::Duration;
+
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -38,6 +40,21 @@ impl Shutdown {
             trigger.request();
         });
         Ok(shutdown)
+    }
+
+    /// Returns a request that is made this long after this one.
+    #[must_use]
+    pub fn later(self, delay: Duration) -> Self {
+        if delay.is_zero() {
+            return self;
+        }
+        let (trigger, shutdown) = Self::manual();
+        tokio::spawn(async move {
+            self.requested().await;
+            tokio::time::sleep(delay).await;
+            trigger.request();
+        });
+        shutdown
     }
 
     /// Waits until the end is requested.

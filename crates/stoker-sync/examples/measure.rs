@@ -64,6 +64,7 @@ impl Bench {
             data: scratch.join("data"),
             missing: Missing::Create,
             lock_timeout: Duration::ZERO,
+            follow: Vec::new(),
         };
         let source = WorkDir::open(&scratch.join("work"), Vec::new(), &Cancel::default()).unwrap();
         Self { options, source }

@@ -62,6 +62,8 @@ pub(crate) struct Composition {
     pub(crate) dirs: Vec<Composed>,
     pub(crate) warnings: Vec<Warning>,
     refused: Vec<Refused>,
+    /// The destination of a file mapping that is a directory of another mapping, and that mapping.
+    clash: Option<(RelPath, u16)>,
     entries: usize,
 }
 
@@ -138,6 +140,10 @@ pub(crate) fn compose(task: &Task<'_>, source: &mut dyn Source) -> Result<Compos
     }
     if !composition.refused.is_empty() {
         return Err(Error::Names { refused: composition.refused });
+    }
+    if let Some((path, mapping)) = composition.clash {
+        let file = task.request.mappings[usize::from(mapping)].source.clone();
+        return Err(Error::FileOverDirectory { path, file });
     }
     composition.dirs.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(composition)

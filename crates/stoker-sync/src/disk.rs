@@ -10,6 +10,7 @@ mod error;
 pub(crate) mod fault;
 mod open;
 mod stat;
+mod terms;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -21,11 +22,12 @@ use std::sync::Arc;
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::path::{Quoted, RelPath};
+use crate::path::{self, Quoted, RelPath};
 use error::DATA;
 pub use error::DiskError;
 use fault::Call;
 pub(crate) use stat::{Entry, Look, Modes, Nature};
+use terms::Terms;
 
 /// An open directory at or below the data root.
 #[derive(Debug)]
@@ -35,6 +37,7 @@ pub(crate) struct Dir {
     /// What the root is to people: what it is for, and its path.
     top: Arc<str>,
     modes: Modes,
+    terms: Arc<Terms>,
 }
 
 /// Reads a part of an open file.
@@ -99,14 +102,16 @@ impl Dir {
         let fd = fs::open(path, open::DIRECTORY, Mode::empty());
         let fd =
             fd.map_err(|errno| DiskError::at_top("open the data directory", path, errno.into()))?;
-        Ok(Self { fd, path: RelPath::root(), top: named(DATA, path), modes: Modes::Kept })
+        let terms = Arc::new(Terms::of(&fd));
+        Ok(Self { fd, path: RelPath::root(), top: named(DATA, path), modes: Modes::Kept, terms })
     }
 
     /// Opens a directory that is a root of its own, and is called this.
     pub(crate) fn open_top(path: &Path, name: &str) -> Result<Self> {
         let fd = fs::open(path, open::DIRECTORY, Mode::empty());
         let fd = fd.map_err(|errno| DiskError::at_top("open", path, errno.into()))?;
-        Ok(Self { fd, path: RelPath::root(), top: named(name, path), modes: Modes::Kept })
+        let (top, terms) = (named(name, path), Arc::default());
+        Ok(Self { fd, path: RelPath::root(), top, modes: Modes::Kept, terms })
     }
 
     /// Takes the permission bits of this directory and of all that are opened from it for this.
@@ -119,12 +124,37 @@ impl Dir {
         self.modes
     }
 
-    /// Opens a directory below this one, no link on the way.
+    /// Follows these links from here on, and no others. Each must lead to a directory; one that is
+    /// not there yet, or is a directory by now, needs no following.
+    pub(crate) fn following(self, links: &[RelPath]) -> Result<Self> {
+        let mut terms = Terms::of(&self.fd);
+        for link in links {
+            let parent = match self.open(path::parent(link)) {
+                Err(error) if error.is_absence() => continue,
+                parent => parent?,
+            };
+            let name = path::file_name(link);
+            if parent.look(name)?.is_some_and(|look| look.nature == Nature::Link) {
+                let target = fs::openat(&parent.fd, name, open::DIRECTORY, Mode::empty());
+                terms.follow(link.clone(), parent.at(name, "follow the link", target)?);
+            }
+        }
+        Ok(Self { terms: Arc::new(terms), ..self })
+    }
+
+    /// Opens a directory below this one, no link on the way but those that are followed.
     pub(crate) fn open(&self, below: &[u8]) -> Result<Self> {
         let mut path = self.path.clone();
         path.push(below);
-        match open::beneath(&self.fd, below) {
-            Ok(fd) => Ok(Self { fd, path, top: Arc::clone(&self.top), modes: self.modes }),
+        let opened = match self.terms.target_on_the_way(&self.path, &path) {
+            Some((target, rest)) => open::beneath(target, rest),
+            None => open::beneath(&self.fd, below),
+        };
+        match opened {
+            Ok(fd) => {
+                let (top, terms) = (Arc::clone(&self.top), Arc::clone(&self.terms));
+                Ok(Self { fd, path, top, modes: self.modes, terms })
+            }
             Err(errno) => self.at(below, "open", Err(errno)),
         }
     }
@@ -152,7 +182,16 @@ impl Dir {
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let call = Call { bytes: &mode.to_be_bytes(), ..self.call("create", name) };
         let fd = fault::step(call).and_then(|()| fs::openat(&self.fd, name, flags, mode.into()));
-        self.at(name, "create", fd).map(File::from)
+        let file = self.at(name, "create", fd)?;
+        self.give(name, &file)?;
+        Ok(File::from(file))
+    }
+
+    /// Gives a file or a directory that we made to the owner of the data directory.
+    fn give(&self, name: &[u8], made: &OwnedFd) -> Result<()> {
+        let Some(owner) = &self.terms.owner else { return Ok(()) };
+        let given = fault::step(self.call("chown", name)).and_then(|()| owner.give(made));
+        self.at(name, "set the owner of", given)
     }
 
     /// Opens a file for reading and writing, and makes it where there is none.
@@ -163,8 +202,10 @@ impl Dir {
             done => return self.at(name, "open", done).map(File::from),
         }
         let open = |()| fs::openat(&self.fd, name, flags | OFlags::CREATE, mode.into());
-        self.at(name, "create", fault::step(self.call("create", name)).and_then(open))
-            .map(File::from)
+        let created = fault::step(self.call("create", name)).and_then(open);
+        let file = self.at(name, "create", created)?;
+        self.give(name, &file)?;
+        Ok(File::from(file))
     }
 
     /// Replaces the content of an open file of this directory, in place.
@@ -252,6 +293,7 @@ impl Dir {
         let dir = self.open(name)?;
         let chmod = dir.correct_mode(mode);
         self.at(name, "set the mode of", chmod)?;
+        self.give(name, &dir.fd)?;
         Ok(dir)
     }
 

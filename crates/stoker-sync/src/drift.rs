@@ -22,6 +22,7 @@ use crate::manifest::{DirRecord, Manifest};
 use crate::name;
 use crate::own::Ownership;
 use crate::path::RelPath;
+use crate::report::Listed;
 use crate::request::Look;
 use crate::source::ObjectId;
 
@@ -63,6 +64,12 @@ impl Findings {
     /// Returns whether everything is as it should be.
     pub(crate) fn is_clean(&self, ownership: &Ownership<'_>) -> bool {
         self.suspects.is_empty() && !self.foreign.keys().any(|path| ownership.prunes(path))
+    }
+
+    /// Returns the foreign files that are orphans, the first of them by name.
+    pub(crate) fn pruned(&self, ownership: &Ownership<'_>, most: usize) -> Listed {
+        let pruned: Vec<_> = self.foreign.keys().filter(|path| ownership.prunes(path)).collect();
+        Listed::first(pruned.into_iter(), most)
     }
 }
 

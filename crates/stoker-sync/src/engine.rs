@@ -39,6 +39,7 @@ use crate::disk::{Dir, DiskError};
 use crate::halves::Halves;
 use crate::lock::{self, Lock};
 use crate::name::STATE_DIR;
+use crate::path::RelPath;
 use crate::plan::{self, Plan};
 use crate::recover::{self, Left, Recovered, Unfinished};
 use crate::request::Request;
@@ -54,6 +55,8 @@ pub struct Options {
     pub missing: Missing,
     /// How long to wait for another run to end.
     pub lock_timeout: Duration,
+    /// Symbolic links below the data directory that are followed, each to a directory.
+    pub follow: Vec<RelPath>,
 }
 
 /// What happens if there is no data directory.
@@ -151,6 +154,7 @@ impl Engine {
             crate::disk::create_root(&options.data).map_err(disk)?;
         }
         let root = Dir::open_root(&options.data).map_err(disk)?;
+        let root = root.following(&options.follow).map_err(disk)?;
         let state = root.open_or_make_dir(STATE_DIR.as_bytes(), 0o700).map_err(disk)?;
         private::tighten(&root, &options.data);
         let lock = Lock::take(&state, options.lock_timeout, cancel);

@@ -3,6 +3,8 @@
 //!
 //! The rules look at bytes only. They are asked before anything is written.
 
+use std::borrow::Cow;
+
 use crate::compose::Case;
 use crate::path::{self, RelPath};
 
@@ -18,15 +20,16 @@ pub(crate) const RESOURCE_MANIFEST: &[u8] = b"resource.json";
 /// The longest name of a file that Linux takes.
 const MAX_NAME: usize = 255;
 /// Identity of one gateway, with all that lies below: never shared, never touched.
-const IDENTITY: [&[u8]; 5] = [
-    b"config/local",
-    b"config/resources/local",
-    b"valueStore.idb",
-    b"redundancy.xml",
-    b".ignition-seed-complete",
-];
-/// The gateway's own cache, wherever it is.
+const IDENTITY: [&[u8]; 4] =
+    [b"config/local", b".uuid", b"redundancy.xml", b".ignition-seed-complete"];
+/// The gateway's store of tag values, in whatever directory it is.
+const VALUE_STORE: &[u8] = b"valueStore.idb";
+/// Resources of one gateway: only a mapping with a destination in here writes to it.
+const LOCAL: &[u8] = b"config/resources/local";
+/// The gateway's own cache, in whatever directory it is.
 const RUNTIME_CACHE: &[u8] = b".resources";
+/// A clone that a person works in, in whatever directory it is.
+const REPOSITORY: &[u8] = b".git";
 
 /// Why a name is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -49,9 +52,15 @@ pub enum NameFault {
     /// Ignition refuses the character.
     #[error("has the character {0:?}, which Ignition does not take")]
     Character(char),
-    /// It begins or ends with a dot or a blank.
-    #[error("begins or ends with a dot or a blank, which Ignition does not take")]
+    /// It ends with a dot, or begins or ends with a blank.
+    #[error("ends with a dot, or begins or ends with a blank, which Ignition does not take")]
     Edge,
+    /// It belongs to one gateway.
+    #[error("is the identity of one gateway, which Stoker never writes")]
+    Identity,
+    /// It is the gateway's cache.
+    #[error("is the gateway's own cache, which Stoker never writes")]
+    RuntimeCache,
     /// It is not UTF-8.
     #[error("is not UTF-8, which Ignition does not take")]
     NotUtf8,
@@ -65,8 +74,12 @@ pub enum NameFault {
 pub(crate) enum Keeper {
     /// The gateway's identity: keystores, redundancy, the store of values.
     Identity,
+    /// The gateway's local resources, which a mapping may name as its destination.
+    Local,
     /// The gateway's cache (`.resources`).
     RuntimeCache,
+    /// A git repository (`.git`).
+    Repository,
     /// Our own state, staging or temporary files.
     Stoker,
 }
@@ -104,8 +117,7 @@ fn check_ignition(name: &[u8]) -> Result<(), NameFault> {
     if let Some(char) = text.chars().find(refused) {
         return Err(NameFault::Character(char));
     }
-    let at_edge = |edge: char| text.starts_with(edge) || text.ends_with(edge);
-    if at_edge('.') || at_edge(' ') {
+    if text.ends_with('.') || text.starts_with(' ') || text.ends_with(' ') {
         return Err(NameFault::Edge);
     }
     Ok(())
@@ -116,35 +128,55 @@ fn check_ignition(name: &[u8]) -> Result<(), NameFault> {
 /// Where a volume ignores case, so do we: another spelling would be the same file there.
 pub(crate) fn keeper(path: &[u8], case: Case) -> Option<Keeper> {
     match case {
-        Case::Matters => keeper_of(path, path::within),
-        Case::Ignored => keeper_of(fold(path).as_bytes(), |path, identity| {
-            path::within(path, fold(identity).as_bytes())
-        }),
+        Case::Matters => keeper_of(path, Cow::Borrowed),
+        Case::Ignored => keeper_of(fold(path).as_bytes(), |name| fold(name).into_bytes().into()),
     }
 }
 
-fn keeper_of(path: &[u8], is_within: impl Fn(&[u8], &[u8]) -> bool) -> Option<Keeper> {
+/// `spell` says how a known name is spelled in `path`.
+fn keeper_of(path: &[u8], spell: impl Fn(&'static [u8]) -> Cow<'static, [u8]>) -> Option<Keeper> {
     let mut components = path.split(|byte| *byte == b'/');
     let first = components.clone().next().unwrap_or_default();
     if first == STATE_DIR.as_bytes() || first == STAGING_DIR.as_bytes() {
         return Some(Keeper::Stoker);
     }
-    if IDENTITY.iter().any(|identity| is_within(path, identity)) {
+    let is_within = |place: &'static [u8]| path::within(path, &spell(place));
+    if IDENTITY.into_iter().any(is_within) {
         return Some(Keeper::Identity);
     }
-    components.find_map(|component| {
-        if component == RUNTIME_CACHE {
-            Some(Keeper::RuntimeCache)
-        } else {
-            component.starts_with(TEMPORARY_PREFIX).then_some(Keeper::Stoker)
-        }
-    })
+    let by_name = components.find_map(|component| match component {
+        RUNTIME_CACHE => Some(Keeper::RuntimeCache),
+        REPOSITORY => Some(Keeper::Repository),
+        name if *name == *spell(VALUE_STORE) => Some(Keeper::Identity),
+        name => name.starts_with(TEMPORARY_PREFIX).then_some(Keeper::Stoker),
+    });
+    by_name.or_else(|| is_within(LOCAL).then_some(Keeper::Local))
+}
+
+/// Returns whether this is the directory of the gateway's local resources itself.
+pub(crate) fn is_local_root(path: &[u8], case: Case) -> bool {
+    keeper(path, case) == Some(Keeper::Local)
+        && path.split(|byte| *byte == b'/').count() == LOCAL.split(|byte| *byte == b'/').count()
 }
 
 /// Returns what all spellings of a name have in common that a volume without case takes for one.
 pub(crate) fn fold(name: &[u8]) -> String {
     // Up before down: some letters have two small forms, or a large one that only folding undoes.
     String::from_utf8_lossy(name).to_uppercase().to_lowercase()
+}
+
+/// Checks the destination of a mapping: one that no run ever writes is a mistake.
+pub fn check_mapped(destination: &RelPath) -> Result<(), NameFault> {
+    if destination.components().any(|name| name.eq_ignore_ascii_case(REPOSITORY)) {
+        return Err(NameFault::Git);
+    }
+    match keeper(destination, Case::Matters) {
+        Some(Keeper::Stoker) => Err(NameFault::Reserved),
+        Some(Keeper::Identity) => Err(NameFault::Identity),
+        Some(Keeper::RuntimeCache) => Err(NameFault::RuntimeCache),
+        Some(Keeper::Repository) => Err(NameFault::Git),
+        Some(Keeper::Local) | None => Ok(()),
+    }
 }
 
 /// Returns whether a destination is one of ours, so that no mapping may point into it.

@@ -3,7 +3,8 @@
 //! A mapped directory owns what is in it, unless its mapping says otherwise; the data root is never
 //! owned. Of nested mappings the innermost decides about foreign files; a file of ours belongs to
 //! the mapping that brought it. Paths that are excluded there, the gateway's identity, our own
-//! state and the destinations of absent sources are spared.
+//! state and the destinations of absent sources are spared. In the gateway's local resources a
+//! mapping with a destination there owns the files that it brought, and nothing else.
 
 use std::collections::HashMap;
 
@@ -23,6 +24,8 @@ pub(crate) struct Ownership<'a> {
     claims: HashMap<&'a [u8], Prune>,
     /// Destinations of mappings whose source is absent.
     frozen: Vec<&'a RelPath>,
+    /// Destinations of mappings that name the gateway's local resources.
+    local: Vec<&'a RelPath>,
     /// Whether names have one spelling or many.
     case: Case,
 }
@@ -55,7 +58,10 @@ impl<'a> Ownership<'a> {
                 Content::File { .. } => {}
             }
         }
-        Self { request, mounts, claims, frozen, case }
+        let is_local =
+            |place: &&RelPath| name::keeper(place.as_bytes(), case) == Some(Keeper::Local);
+        let local = mounts.iter().map(|mount| &mount.destination).filter(is_local).collect();
+        Self { request, mounts, claims, frozen, local, case }
     }
 
     /// Returns the mapped directory that decides about a path below it.
@@ -109,6 +115,9 @@ impl<'a> Ownership<'a> {
     /// Returns why a foreign file must stay, if it must.
     fn spares(&self, path: &[u8]) -> Option<Spared> {
         let claim = self.claim(path);
+        if name::keeper(path, self.case).is_some() {
+            return Some(Spared::Forget);
+        }
         self.forgets(claim, path).or_else(|| self.is_frozen(claim, path).then_some(Spared::Hold))
     }
 
@@ -123,8 +132,12 @@ impl<'a> Ownership<'a> {
     }
 
     fn forgets(&self, destination: Option<&[u8]>, path: &[u8]) -> Option<Spared> {
-        let is_out = name::keeper(path, self.case).is_some() || self.is_excluded(destination, path);
-        is_out.then_some(Spared::Forget)
+        let is_kept = match name::keeper(path, self.case) {
+            // What a mapping brought to a destination of its own in there is ours.
+            Some(Keeper::Local) => !self.local.iter().any(|place| path::within(path, place)),
+            keeper => keeper.is_some(),
+        };
+        (is_kept || self.is_excluded(destination, path)).then_some(Spared::Forget)
     }
 
     /// Returns whether a path lies where a source is absent. A mapping that is there decides about
@@ -146,10 +159,8 @@ impl<'a> Ownership<'a> {
 
     /// Returns whether everything below a directory is spared, so that a walk can turn back.
     pub(crate) fn spares_all_below(&self, directory: &[u8]) -> bool {
-        matches!(
-            name::keeper(directory, self.case),
-            Some(Keeper::Identity | Keeper::RuntimeCache | Keeper::Stoker)
-        ) || self.request.excludes.excludes_all_below(directory)
+        name::keeper(directory, self.case).is_some()
+            || self.request.excludes.excludes_all_below(directory)
     }
 
     /// Returns whether a path is excluded, by the test that decides whether it is written: below

@@ -19,6 +19,7 @@ use crate::manifest::header::Header;
 use crate::manifest::record::DirPatch;
 use crate::manipulate::{self, Recipe};
 use crate::path::RelPath;
+use crate::report::Listed;
 use crate::request::Request;
 use crate::source::{self, ObjectId};
 use crate::warning::Warning;
@@ -37,6 +38,10 @@ pub struct Plan {
     pub warnings: Vec<Warning>,
     /// What someone else changed since the last sync.
     pub drift: Vec<Drifted>,
+    /// Files in owned directories that no sync brought and that are kept.
+    pub foreign_kept: Listed,
+    /// A mass deletion that was left out, where the request says so.
+    pub withheld: Option<MassDeletion>,
     /// The commit of the last sync, if there was one.
     pub previous_commit: Option<String>,
     /// The commit that is planned.
@@ -91,7 +96,7 @@ pub enum DriftKind {
     Missing,
     /// It has other bytes or permissions.
     Modified,
-    /// Nobody knows it.
+    /// No sync brought it.
     Foreign,
 }
 
@@ -177,6 +182,25 @@ pub enum Error {
         wanted: &'static str,
         /// What the disk has there.
         found: &'static str,
+    },
+    /// A symbolic link is where a directory should be.
+    #[error("{path:?} is a symbolic link, and links are not followed")]
+    Link {
+        /// Where.
+        path: RelPath,
+    },
+    /// The last run brought files of another repository, and some of them would go.
+    #[error(
+        "the last run brought files from {last:?}, this one is from {now:?}: {files} of those \
+         files would be deleted"
+    )]
+    OtherRepository {
+        /// The repository of the last run.
+        last: String,
+        /// The repository of this run.
+        now: String,
+        /// How many files would go.
+        files: u64,
     },
     /// Too much would be deleted.
     #[error(transparent)]

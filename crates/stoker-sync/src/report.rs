@@ -35,6 +35,9 @@ pub struct Report {
     pub touched: Halves,
     /// What someone else had changed; repaired unless the policy was to report.
     pub drift: Vec<Drifted>,
+    /// Files in owned directories that no sync brought and that were kept; drift until they are
+    /// removed or their deletion is confirmed.
+    pub foreign_kept: Listed,
     /// What people should know.
     pub warnings: Vec<Warning>,
 }
@@ -52,6 +55,14 @@ impl Listed {
     /// Returns whether more paths are counted than listed.
     pub fn is_truncated(&self) -> bool {
         self.count > self.paths.len() as u64
+    }
+
+    /// Lists the first of some paths, which must be sorted.
+    pub(crate) fn first<'a>(
+        paths: impl ExactSizeIterator<Item = &'a RelPath>,
+        most: usize,
+    ) -> Self {
+        Self { count: paths.len() as u64, paths: paths.take(most).cloned().collect() }
     }
 
     /// Lists the changes of these kinds.

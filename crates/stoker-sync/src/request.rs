@@ -14,7 +14,7 @@ use crate::path::RelPath;
 use crate::source::ObjectId;
 
 /// Raised when the rules of the planner change, so that the next run looks at everything once.
-const RULES: &str = "stoker rules 2";
+const RULES: &str = "stoker rules 3";
 
 /// Everything a run needs to know besides the source.
 #[derive(Debug, Clone)]
@@ -29,12 +29,27 @@ pub struct Request {
     pub values: Values,
     /// How many files a run may delete unasked.
     pub deletion: Deletion,
+    /// What happens to a run that would delete more.
+    pub excess: Excess,
     /// How far a run looks beyond what the commit changed.
     pub look: Look,
     /// What happens to files that differ from the last sync.
     pub drift: DriftPolicy,
     /// Whether there is a gateway to tell, so that scans are remembered as owed.
     pub scan: Scan,
+    /// Where the commit comes from, where a change of that has to be confirmed.
+    pub origin: Option<Box<Origin>>,
+}
+
+/// Where a commit comes from, as people know it. No credentials in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The URL of the repository.
+    pub repository: String,
+    /// The ref that was asked for.
+    pub reference: String,
+    /// The process that asked for it, and its host.
+    pub process: String,
 }
 
 /// A part of the source and its place below the data root.
@@ -114,6 +129,15 @@ pub enum Deletion {
     Percent(u8),
 }
 
+/// What happens to a run that would delete more files than it may without confirmation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excess {
+    /// It stops, and nothing is done.
+    Stops,
+    /// It goes on without the deletions.
+    Withheld,
+}
+
 /// How far a run looks beyond what the commit changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
@@ -152,9 +176,11 @@ impl Request {
             excludes: Excludes::default(),
             values: Values::default(),
             deletion: Deletion::Percent(50),
+            excess: Excess::Stops,
             look: Look::Touched,
             drift: DriftPolicy::Repair,
             scan: Scan::None,
+            origin: None,
         }
     }
 
@@ -179,6 +205,24 @@ impl Request {
         }
         fingerprint.add(format!("{:?}", self.excludes).as_bytes());
         fingerprint.finish()
+    }
+}
+
+impl Deletion {
+    /// Returns whether every deletion is confirmed, that of files that no sync brought included.
+    pub(crate) fn is_confirmed(self) -> bool {
+        matches!(self, Self::Unlimited | Self::Percent(100..))
+    }
+}
+
+impl Origin {
+    /// Returns whether both name one repository. A slash or `.git` at the end means nothing.
+    pub fn is_same_repository(&self, other: &Self) -> bool {
+        fn essence(url: &str) -> &str {
+            let url = url.trim_end_matches('/');
+            url.strip_suffix(".git").unwrap_or(url)
+        }
+        essence(&self.repository) == essence(&other.repository)
     }
 }
 

@@ -169,8 +169,11 @@ fn files_in(dir: &Dir) -> Result<Vec<RelPath>, DiskError> {
     let mut files = Vec::new();
     for entry in dir.list()? {
         let path = dir.path().join(&entry.name);
-        let keeper = name::keeper(&path, Case::Ignored);
-        let is_kept = matches!(keeper, Some(Keeper::Identity | Keeper::RuntimeCache));
+        let is_kept = match name::keeper(&path, Case::Ignored) {
+            Some(Keeper::Identity | Keeper::RuntimeCache | Keeper::Repository) => true,
+            Some(Keeper::Local) => name::is_local_root(&path, Case::Ignored),
+            Some(Keeper::Stoker) | None => false,
+        };
         if entry.nature == Nature::Dir && !is_kept {
             files.extend(files_in(&dir.open(&entry.name)?)?);
         } else {

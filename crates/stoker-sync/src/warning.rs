@@ -3,6 +3,11 @@
 use std::fmt;
 
 use crate::path::RelPath;
+use crate::report::Listed;
+use crate::request::Origin;
+
+/// How many paths a message names.
+const MOST_NAMED: usize = 3;
 
 /// Something that was skipped, adopted or repaired.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +44,35 @@ impl Warning {
     pub(crate) fn new(code: Code, path: RelPath, message: impl Into<String>) -> Self {
         Self { code, path, message: message.into() }
     }
+}
+
+/// Returns the warning about files that no sync brought and that were kept, if there are any.
+pub(crate) fn of_kept(kept: &Listed) -> Option<Warning> {
+    let first = kept.paths.first()?;
+    let names = kept.paths.iter().take(MOST_NAMED).map(ToString::to_string).collect::<Vec<_>>();
+    let more = if kept.count > names.len() as u64 { ", …" } else { "" };
+    let message = if kept.count == 1 {
+        "this file was kept: no sync brought it".to_owned()
+    } else {
+        let names = names.join(", ");
+        format!("{} files were kept that no sync brought: {names}{more}", kept.count)
+    };
+    Some(Warning::new(Code::ForeignFilesKept, first.clone(), message))
+}
+
+/// Returns the warning about files that another process has brought from elsewhere.
+pub(crate) fn of_other_source(last: &Origin, now: &Origin) -> Option<Warning> {
+    let is_same = last.is_same_repository(now) && last.reference == now.reference;
+    if is_same || last.process == now.process {
+        return None;
+    }
+    let Origin { repository, reference, process } = last;
+    let message = format!(
+        "the last run brought {reference:?} of {repository:?} ({process}); this one brings {:?} of \
+         {:?}",
+        now.reference, now.repository
+    );
+    Some(Warning::new(Code::OtherSource, RelPath::root(), message))
 }
 
 impl fmt::Display for Warning {

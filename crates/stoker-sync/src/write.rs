@@ -178,7 +178,7 @@ impl Run<'_> {
             let filled = fill(content, &mut self.buffer).map_err(|source| stream(put, source))?;
             let bytes = &self.buffer[..filled];
             if is_first && lfs::is_pointer(bytes) {
-                return Err(Error::LfsPointer { path: put.path.clone() });
+                return Err(Error::LfsPointers { paths: vec![put.path.clone()] });
             }
             is_first = false;
             hash.update(bytes);

@@ -33,8 +33,12 @@ fn files_and_directories_get_declared_modes_under_any_umask() {
 fn sync(work: &std::path::Path, data: &std::path::Path) {
     let cancel = Cancel::default();
     let mut source = WorkDir::open(work, Vec::new(), &Cancel::default()).unwrap();
-    let options =
-        Options { data: data.into(), missing: Missing::Refuse, lock_timeout: Duration::ZERO };
+    let options = Options {
+        data: data.into(),
+        missing: Missing::Refuse,
+        lock_timeout: Duration::ZERO,
+        follow: Vec::new(),
+    };
     let path = |text| RelPath::parse(text).unwrap();
     let commit = source.scan().unwrap().to_string();
     let request = Request::new(commit, vec![Mapping::new(path("p"), path("projects"))]);

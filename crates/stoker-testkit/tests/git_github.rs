@@ -14,9 +14,9 @@ fn now() -> i64 {
     jiff::Timestamp::now().as_second()
 }
 
-fn jwt(key: &str, issuer: &str, issued: i64, expires: i64) -> String {
+fn jwt(key: &str, app: &str, issued: i64, expires: i64) -> String {
     let key = EncodingKey::from_rsa_pem(key.as_bytes()).unwrap();
-    let claims = json!({"iss": issuer, "iat": issued, "exp": expires});
+    let claims = json!({"iss": app, "iat": issued, "exp": expires});
     encode(&Header::new(Algorithm::RS256), &claims, &key).unwrap()
 }
 

@@ -108,6 +108,11 @@ impl Glob {
     pub fn matches_ancestor(&self, path: &[u8]) -> bool {
         self.alternatives.iter().any(|program| program.matches_ancestor(path))
     }
+
+    /// Returns whether the pattern matches the path or a directory above it.
+    pub fn matches_path_or_ancestor(&self, path: &[u8]) -> bool {
+        self.alternatives.iter().any(|program| program.matches_path_or_ancestor(path))
+    }
 }
 
 impl PartialEq for Glob {

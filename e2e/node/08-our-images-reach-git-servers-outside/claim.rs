@@ -22,17 +22,17 @@ impl World {
     /// Runs git in a pod of the agent's image and claims that it lists `main`.
     fn lists(&self, name: &str, url: &str, files: &[(&str, String)], variables: &[(&str, &str)]) {
         let namespace = self.node.cluster().namespace();
-        let data: String = files.iter().map(|(key, text)| format!("  {key}: {text:?}\n")).collect();
-        let variables: String = variables
+        let data: Vec<_> = files.iter().map(|(key, text)| format!("  {key}: {text:?}")).collect();
+        let variables: Vec<_> = variables
             .iter()
-            .map(|(key, value)| format!("    - {{name: {key}, value: {value:?}}}\n"))
+            .map(|(key, value)| format!("    - {{name: {key}, value: {value:?}}}"))
             .collect();
         namespace.apply(
             &include_str!("pod.yaml")
                 .replace("IMAGE", &images::load(self.node).agent)
                 .replace("URL", url)
-                .replace("VARIABLES", &variables)
-                .replace("DATA", &data), // last: a key may contain any word
+                .replace("VARIABLES", &variables.join("\n"))
+                .replace("DATA", &data.join("\n")), // last: a key may contain any word
         );
         let pod = self.node.pod(&namespace, "git");
         pod.wait("jsonpath={.status.phase}=Succeeded");

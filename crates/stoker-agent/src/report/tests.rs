@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stoker_api::condition::Trigger;
 use stoker_api::word::Commit;
-use stoker_run::Retry;
+use stoker_run::{Retry, Scan};
 
 use super::*;
 use crate::decide::Kind;
@@ -174,12 +174,15 @@ fn a_run_that_changed_nothing_leaves_the_counts_of_the_one_before() {
     let live = Some(COMMIT.to_owned());
     let mut run = RunReport { outcome: Outcome::Synced, live_commit: live, ..RunReport::default() };
     run.projects = vec!["hmi".to_owned()];
+    run.scans.projects = Scan::Done;
     world.last.take(&run, &job(Trigger::Webhook), first);
     (run.outcome, run.projects) = (Outcome::Unchanged, Vec::new());
+    run.scans = Scans::default();
     world.last.take(&run, &job(Trigger::Drift), later);
     world.history.applied = Some(goal.clone());
     let report = world.report(Ok(&goal));
     assert_eq!(report.projects_synced, ["hmi"]);
+    assert_eq!(report.scan_result, "projects done, config skipped");
     assert_eq!((report.trigger, report.synced_at), (Some(Trigger::Webhook), Some(first)));
     assert_eq!(report.commit.unwrap().as_str(), COMMIT);
     assert_eq!(report.git_ref.unwrap().as_str(), "main");

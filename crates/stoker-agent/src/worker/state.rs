@@ -255,7 +255,10 @@ impl State {
             .as_ref()
             .is_some_and(|fault| fault.is_cancelled && fault.files == Files::Untouched);
         if !is_undone {
-            self.last.take(&ended.report, job, Timestamp::now());
+            // Kubernetes keeps whole seconds.
+            let now = Timestamp::now();
+            let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
+            self.last.take(&ended.report, job, now);
         }
         self.history.take(job, ended, now);
     }

@@ -84,6 +84,10 @@ registry! {
         RenderFailed = "RenderFailed",
         /// A foreign file or directory is where one of the commit should be.
         Conflict = "Conflict",
+        /// The last run brought files of another repository, and some of them would be deleted.
+        OtherRepository = "OtherRepository",
+        /// Another process keeps bringing another ref to the same data directory.
+        OtherSource = "OtherSource",
         /// The run would delete more files than it may without confirmation.
         DeletionBlocked = "DeletionBlocked",
         /// The data volume is full.
@@ -205,6 +209,8 @@ impl Reason {
                 | Self::LfsPointer
                 | Self::RenderFailed
                 | Self::Conflict
+                | Self::OtherRepository
+                | Self::OtherSource
                 | Self::DeletionBlocked
                 | Self::DiskFull
                 | Self::DiskFailed

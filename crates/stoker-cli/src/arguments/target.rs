@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use stoker_run::RelPath;
+
 use super::{duration, gateway_name};
 
 /// Flags that say what goes where.
@@ -35,12 +37,25 @@ pub(crate) struct TargetArguments {
     /// Do not look for files that were changed on the gateway
     #[arg(long)]
     pub(crate) no_drift: bool,
-    /// Delete however many files the commit says, for this run
+    /// Symbolic link in the data directory, such as projects, to write through (repeatable); it must
+    /// lead to a directory
+    #[arg(long, value_name = "DEST", value_parser = link)]
+    pub(crate) follow: Vec<RelPath>,
+    /// Delete however many files the commit says, for this run; also files that no sync brought, and
+    /// those of another repository
     #[arg(long)]
     pub(crate) allow_mass_delete: bool,
     /// How long to wait for another run on the same directory
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub(crate) lock_timeout: Duration,
+}
+
+/// A path below the data directory.
+fn link(text: &str) -> Result<RelPath, String> {
+    match RelPath::parse(text) {
+        Ok(path) if path.is_root() => Err("names no link in the data directory".to_owned()),
+        path => path.map_err(|error| error.to_string()),
+    }
 }
 
 /// One `--map`.

@@ -3,10 +3,11 @@
 mod check;
 mod follow;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use stoker_run::{Content, Failed, RunReport};
+use stoker_run::{Content, Excess, Failed, RunReport};
 
 use super::sync;
 use crate::arguments::{GatewayArguments, TargetArguments};
@@ -43,7 +44,9 @@ pub(crate) struct Arguments {
 
 /// Syncs, and does so again whenever a file changes.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
-    let (target, parts) = check::target(arguments)?;
+    let (mut target, parts) = check::target(arguments)?;
+    // A directory that is being edited is often half empty; what was saved is to arrive all the same.
+    target.run.excess = Excess::Withheld;
     let mut follow = Follow::new(&arguments.directory, parts);
     if arguments.once {
         let outcome = once(&target, &mut follow, context);
@@ -53,12 +56,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
     follow.begin()?;
     let place = shown(&arguments.directory);
     context.console.invite(&format!("watching {place}, Ctrl-C ends"));
-    let mut told = None;
+    let (mut told, mut warned) = (None, HashSet::new());
     let mut woken = Woken::Request;
     while woken != Woken::Cancelled {
-        let outcome = once(&target, &mut follow, context);
+        let mut outcome = once(&target, &mut follow, context);
+        let is_warned = outcome.compare_warnings(&mut warned);
         let state = (outcome.status, outcome.error.as_ref().map(|failure| failure.message.clone()));
-        let is_news = outcome.status == Status::Synced || told.as_ref() != Some(&state);
+        let is_synced = outcome.status == Status::Synced;
+        let is_news = is_synced || is_warned || told.as_ref() != Some(&state);
         let is_broken_off =
             outcome.status == Status::Failed && context.interruption.cancel.is_cancelled();
         // A look that nobody asked for is told if there is news, one after a save in any case.
@@ -91,7 +96,7 @@ fn attempt(
 ) -> (RunReport, Option<Failure>) {
     let (run, cancel) = (&target.run, &context.interruption.cancel);
     let failure_of =
-        |failed: Failed| (*failed.report, Some(explain::run(&failed.error, target, Mode::Sync)));
+        |failed: Failed| (*failed.report, Some(explain::run(&failed.error, target, Mode::Dev)));
     let recovered = match stoker_run::recover(run, cancel, progress) {
         Ok(recovered) => recovered,
         Err(error) => return failure_of(error),

@@ -56,6 +56,11 @@ pub(crate) fn once(job: &Job, mode: Mode, context: &Context) -> Outcome {
     let progress = Progress::on(&context.console);
     let (report, failure) = attempt(job, mode, context, &progress);
     progress.clear();
+    if failure.is_some() && context.console.has_paths() {
+        for line in job.origin.access.server_words.take() {
+            context.console.note(&format!("the server said: {line}"));
+        }
+    }
     let failure = failure.map(|failure| context.interruption.judge(failure));
     let mut outcome = Outcome::of(&report, failure);
     outcome.git_ref = Some(job.origin.wanted.name().to_string());
@@ -83,7 +88,7 @@ fn attempt(
     let failure_of =
         |failed: Failed| (*failed.report, Some(explain::run(&failed.error, &job.target, mode)));
     let recovered = match mode {
-        Mode::Sync => stoker_run::recover(target, cancel, progress),
+        Mode::Sync | Mode::Dev => stoker_run::recover(target, cancel, progress),
         Mode::Plan => Ok(stoker_run::inspect(target)),
     };
     let recovered = match recovered {
@@ -113,7 +118,7 @@ fn attempt(
         store_timeout: target.data.lock_timeout,
     });
     let ended = match mode {
-        Mode::Sync => stoker_run::sync(target, files, recovered, cancel, progress),
+        Mode::Sync | Mode::Dev => stoker_run::sync(target, files, recovered, cancel, progress),
         Mode::Plan => stoker_run::plan(target, files, recovered, cancel, progress),
     };
     ended.map_or_else(failure_of, |report| (report, None))

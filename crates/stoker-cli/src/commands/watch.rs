@@ -1,10 +1,13 @@
 //! `stoker watch`: continuously.
 
+use std::collections::HashSet;
 use std::net::{AddrParseError, SocketAddr};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use stoker_api::condition::Reason;
 use stoker_api::gatewaysync::Polling;
+use stoker_api::warning::WarningCode;
 use stoker_api::word::Interval;
 use stoker_run::Look;
 
@@ -12,7 +15,7 @@ use super::sync;
 use crate::arguments::interval;
 use crate::cli::Context;
 use crate::explain::Mode;
-use crate::failure::Failure;
+use crate::failure::{Blame, Failure};
 use crate::job::Job;
 use crate::outcome::{Outcome, Status};
 use crate::trigger::{Trigger, Woken};
@@ -40,6 +43,9 @@ pub(crate) struct Arguments {
     sync: sync::Arguments,
 }
 
+/// How often two processes may replace each other's files.
+const MOST_FLIPS: u32 = 2;
+
 /// What is remembered from one look to the next.
 #[derive(Debug, Default)]
 struct Memory {
@@ -50,6 +56,10 @@ struct Memory {
     is_look_owed: bool,
     /// How often in a row it failed.
     failures: u32,
+    /// The warnings of the last run, so that each is printed once.
+    warned: HashSet<String>,
+    /// How often another process had brought another source since the last run.
+    flips: u32,
     /// What was said last, so that a state is told once.
     told: Option<(Status, Option<String>)>,
 }
@@ -79,13 +89,20 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
     let mut memory = Memory::default();
     loop {
         job.target.run.look = memory.look(wanted, Instant::now());
-        let outcome = sync::once(&job, Mode::Sync, context);
+        let mut outcome = sync::once(&job, Mode::Sync, context);
         // What was finished is told, though a signal came; that the signal broke off a run is no
         // news.
         let is_broken_off =
             outcome.status == Status::Failed && context.interruption.cancel.is_cancelled();
-        if memory.take(&outcome, job.target.run.look, Instant::now()) && !is_broken_off {
+        if memory.take(&mut outcome, job.target.run.look, Instant::now()) && !is_broken_off {
             context.console.outcome(&outcome);
+        }
+        if outcome.status != Status::Failed {
+            // It was confirmed for one run, not for all that the future brings.
+            job.target.run.deletion = None;
+        }
+        if memory.flips >= MOST_FLIPS {
+            return Err(flipping(&outcome));
         }
         match trigger.wait(memory.pause(interval, fastrand::f64()), &context.interruption.cancel) {
             Woken::Cancelled => return Ok(ExitCode::SUCCESS),
@@ -93,6 +110,16 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
             Woken::Time => {}
         }
     }
+}
+
+/// Two processes that watch different refs would replace each other's files for ever.
+fn flipping(outcome: &Outcome) -> Failure {
+    let other = outcome.warnings.iter().find(|warned| warned.code == WarningCode::OtherSource);
+    let other = other.map(|warned| warned.message.clone()).unwrap_or_default();
+    let message = format!("another process keeps replacing the files of this one: {other}");
+    let blame = Blame::World;
+    Failure { reason: Reason::OtherSource, message, hint: None, blame, git_ref: None }
+        .hint("end one of the two, or give each a data directory of its own with --data")
 }
 
 impl Arguments {
@@ -126,7 +153,11 @@ impl Memory {
     }
 
     /// Takes note of what came of a look, and returns whether it is news.
-    fn take(&mut self, outcome: &Outcome, look: Look, now: Instant) -> bool {
+    fn take(&mut self, outcome: &mut Outcome, look: Look, now: Instant) -> bool {
+        let is_warned = outcome.compare_warnings(&mut self.warned);
+        if self.told.is_some() && outcome.has_other_source() {
+            self.flips += 1;
+        }
         let is_failed = outcome.status == Status::Failed;
         self.failures = if is_failed { self.failures + 1 } else { 0 };
         // A run that applied another commit looked only at what it touched.
@@ -141,7 +172,7 @@ impl Memory {
         self.is_look_owed = is_applied && look == Look::Stat && !is_first;
         let error = outcome.error.as_ref().map(|failure| failure.message.clone());
         let said = Some((outcome.status, error));
-        let is_news = outcome.status == Status::Synced || self.told != said;
+        let is_news = outcome.status == Status::Synced || self.told != said || is_warned;
         self.told = said;
         is_news
     }

@@ -10,7 +10,7 @@ use stoker_api::condition::Reason;
 use stoker_api::gatewaysync::{Gateway, Git};
 use stoker_api::names::SecretKey;
 use stoker_api::word::{Interval, Transport};
-use stoker_git::{Access, Auth, Limits, PlainHttp, auth};
+use stoker_git::{Access, Auth, Limits, PlainHttp, ServerWords, auth};
 
 use super::document::Documents;
 use super::need::{self, Need};
@@ -46,6 +46,7 @@ pub(super) fn build(
         plain_http: if is_insecure { PlainHttp::Allowed } else { PlainHttp::Refused },
         helper: own_program()?,
         limits: Limits::within(timeout),
+        server_words: ServerWords::default(),
         addresses: Vec::new(),
     };
     access.ca_file = authorities((git, &access), arguments, secrets)?;

@@ -40,6 +40,7 @@ impl Target {
         };
         run.data.missing = if arguments.create { Missing::Create } else { Missing::Refuse };
         run.data.lock_timeout = arguments.lock_timeout;
+        run.data.follow.clone_from(&arguments.follow);
         Self { run, listing: list_commit("REF"), titles: Vec::new() }
     }
 

@@ -114,7 +114,11 @@ fn headline(outcome: &Outcome) -> String {
     let git_ref = outcome.git_ref.as_deref().unwrap_or("working directory");
     let previous = outcome.previous_commit.as_ref().map(short).filter(|old| *old != commit);
     let from = previous.map_or_else(String::new, |old| format!(" (was {old})"));
-    format!("{word}: {git_ref} at {commit}{from}")
+    // A range of versions does not say which tag it came to.
+    let is_range = git_ref.starts_with("semver:");
+    let tag = outcome.resolved_ref.as_deref().filter(|_| is_range);
+    let tag = tag.map_or_else(String::new, |tag| format!(" ({tag})"));
+    format!("{word}: {git_ref}{tag} at {commit}{from}")
 }
 
 fn scans(outcome: &Outcome) -> String {

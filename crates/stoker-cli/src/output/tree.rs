@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use super::summary::bytes;
 use crate::outcome::{Name, Outcome, Planned};
 
-/// As many children of a directory as are listed to those who did not ask for every path.
-pub(super) const FEW: usize = 20;
+/// As many lines as a screen has, for those who did not ask for every path.
+pub(super) const SCREEN: usize = 40;
 
 #[derive(Default)]
 struct Node<'a> {
@@ -15,6 +15,8 @@ struct Node<'a> {
     change: Option<&'a Planned>,
     count: usize,
     bytes: u64,
+    /// How many of its children are shown.
+    shown: usize,
 }
 
 impl<'a> Node<'a> {
@@ -40,24 +42,51 @@ impl<'a> Node<'a> {
         format!("{sign} {name}  {}", bytes(change.bytes))
     }
 
-    fn draw(&self, text: &mut String, indent: &str, most: usize) {
-        let shown = self.children.iter().take(most);
-        let hidden = self.children.len().saturating_sub(most);
-        for (position, (name, child)) in shown.enumerate() {
-            let is_last = hidden == 0 && position + 1 == self.children.len();
+    /// Shows the children of one directory after the other, those near the root first, as long as
+    /// all children of a directory fit into what is left of the lines. The root shows what fits.
+    fn unfold(&mut self, mut lines: usize) {
+        self.shown = self.children.len().min(lines);
+        lines -= self.shown;
+        let mut level: Vec<&mut Node<'a>> = self.children.values_mut().collect();
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            for node in level {
+                if node.children.len() <= lines {
+                    node.shown = node.children.len();
+                    lines -= node.shown;
+                    next.extend(node.children.values_mut());
+                }
+            }
+            level = next;
+        }
+    }
+
+    fn is_folded(&self) -> bool {
+        self.shown < self.children.len() || self.children.values().any(Node::is_folded)
+    }
+
+    fn draw(&self, text: &mut String, indent: &str) {
+        let mut children: Vec<_> = self.children.iter().collect();
+        if self.shown < children.len() {
+            // Directories say more than a few of many files.
+            children.sort_by_key(|(_, child)| child.change.is_some());
+        }
+        let hidden = children.len() - self.shown;
+        for (position, (name, child)) in children.iter().take(self.shown).enumerate() {
+            let is_last = hidden == 0 && position + 1 == children.len();
             let (branch, below) =
                 if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
             writeln!(text, "{indent}{branch}{}", child.label(&Name(name.to_vec()))).ok();
-            child.draw(text, &format!("{indent}{below}"), most);
+            child.draw(text, &format!("{indent}{below}"));
         }
-        if hidden > 0 {
-            writeln!(text, "{indent}└── … and {hidden} more; -v lists them").ok();
+        if hidden > 0 && self.shown > 0 {
+            writeln!(text, "{indent}└── … and {hidden} more").ok();
         }
     }
 }
 
-/// Draws a plan, with so many children of each directory at most.
-pub(super) fn draw(outcome: &Outcome, changes: &[Planned], most: usize) -> String {
+/// Draws a plan in about so many lines: as deep as they allow, each directory with its counts.
+pub(super) fn draw(outcome: &Outcome, changes: &[Planned], lines: usize) -> String {
     let mut root = Node::default();
     for change in changes {
         root.insert(change);
@@ -65,7 +94,11 @@ pub(super) fn draw(outcome: &Outcome, changes: &[Planned], most: usize) -> Strin
     let commit: String = outcome.commit.iter().flat_map(|commit| commit.chars().take(7)).collect();
     let git_ref = outcome.git_ref.as_deref().unwrap_or("working directory");
     let mut text = String::new();
-    root.draw(&mut text, "", most);
+    root.unfold(lines);
+    root.draw(&mut text, "");
+    if root.is_folded() {
+        text.push_str("(-v lists every path)\n");
+    }
     let Outcome { files_added: add, files_modified: change, files_deleted: delete, .. } = outcome;
     let size = bytes(root.bytes);
     format!(
@@ -80,5 +113,58 @@ fn sign(action: &str) -> &'static str {
         "delete" => "-",
         "mode" => "x",
         _ => "~",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(path: String) -> Planned {
+        Planned {
+            path: Name(path.into_bytes()),
+            action: "add",
+            bytes: 1,
+            mapping: None,
+            source: None,
+        }
+    }
+
+    #[test]
+    fn a_plan_goes_as_deep_as_fits_a_screen() {
+        let changes: Vec<Planned> = (0..6_000)
+            .map(|n| planned(format!("projects/line{}/views/{}/view.json", n / 2_000, n % 2_000)))
+            .chain([planned("config/x.json".to_owned())])
+            .collect();
+        let outcome = Outcome::default();
+        let text = draw(&outcome, &changes, SCREEN);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[1..9],
+            [
+                "├── config/  1 change, 1 B",
+                "│   └── + x.json  1 B",
+                "└── projects/  6000 changes, 5.8 KiB",
+                "    ├── line0/  2000 changes, 1.9 KiB",
+                "    │   └── views/  2000 changes, 1.9 KiB",
+                "    ├── line1/  2000 changes, 1.9 KiB",
+                "    │   └── views/  2000 changes, 1.9 KiB",
+                "    └── line2/  2000 changes, 1.9 KiB",
+            ]
+        );
+        assert_eq!(lines[lines.len() - 2], "(-v lists every path)");
+        assert!(lines.len() < SCREEN);
+        let all = draw(&outcome, &changes, usize::MAX);
+        assert_eq!(all.matches("view.json").count(), 6_000);
+        assert!(!all.contains("-v"));
+    }
+
+    #[test]
+    fn many_files_in_one_place_are_cut_after_the_directories() {
+        let files = (0..100).map(|n| planned(format!("f{n:03}")));
+        let changes: Vec<Planned> = files.chain([planned("z/deep".to_owned())]).collect();
+        let text = draw(&Outcome::default(), &changes, SCREEN);
+        assert!(text.contains("├── z/  1 change, 1 B"), "{text}");
+        assert!(text.contains("└── … and 61 more\n"), "{text}");
     }
 }

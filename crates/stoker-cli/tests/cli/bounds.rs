@@ -102,8 +102,8 @@ fn a_variable_that_is_empty_counts_as_unset() {
 fn foreign_directories_may_be_deeper_than_the_usual_number_of_open_files() {
     let (world, repo) = (World::new(), plant());
     world.sync(&repo.url(), &[]).exits(0);
-    std::fs::create_dir_all(world.data().join("projects").join("d/".repeat(600))).unwrap();
-    let stray = format!("projects/{}stray", "d/".repeat(600));
+    std::fs::create_dir_all(world.data().join("projects/line").join("d/".repeat(600))).unwrap();
+    let stray = format!("projects/line/{}stray", "d/".repeat(600));
     std::fs::write(world.data().join(&stray), "s").unwrap();
     let script = "ulimit -Sn 256; exec \"$0\" \"$@\"";
     let mut words = vec!["-c".into(), script.into(), STOKER.into()];

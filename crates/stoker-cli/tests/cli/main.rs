@@ -5,6 +5,7 @@
 mod bare;
 mod bounds;
 mod canary;
+mod corpus;
 mod crash;
 mod credential;
 mod delivery;
@@ -28,6 +29,7 @@ mod refusal;
 mod release;
 mod remedy;
 mod room;
+mod rules;
 mod served;
 mod share;
 mod site;

@@ -1,8 +1,10 @@
 //! The gateway's data: which volume, mounted where, by which container.
 
+use serde_json::Value;
 use stoker_api::contract::mount::Volume;
 use stoker_api::names::Annotation;
 
+use super::expansion::{self, Unresolved};
 use super::pod::{Container, Mount, Pod};
 use super::warning::Findings;
 
@@ -21,6 +23,8 @@ pub(super) struct Data<'a> {
     pub(super) path: &'a str,
     pub(super) sub_path: Option<&'a str>,
     pub(super) sub_path_expr: Option<&'a str>,
+    /// The variables that `sub_path_expr` needs.
+    pub(super) variables: Vec<Value>,
     /// The container that mounts it; none where the volume is ours.
     pub(super) gateway: Option<&'a Container<'a>>,
 }
@@ -57,6 +61,7 @@ impl<'a> Data<'a> {
             path: IGNITION_DATA,
             sub_path: None,
             sub_path_expr: None,
+            variables: Vec::new(),
             gateway: None,
         })
     }
@@ -73,12 +78,14 @@ impl<'a> Data<'a> {
             path: &mount.path,
             sub_path: mount.sub_path.as_deref().filter(|path| !path.is_empty()),
             sub_path_expr: mount.sub_path_expr.as_deref().filter(|path| !path.is_empty()),
+            variables: Vec::new(),
             gateway: Some(gateway),
         })
     }
 
-    /// Two mounts at one path make a pod invalid.
-    fn if_usable(self, findings: &mut Findings) -> Option<Self> {
+    /// Two mounts at one path make a pod invalid, and a path that the agent can't expand keeps it
+    /// from starting.
+    fn if_usable(mut self, findings: &mut Findings) -> Option<Self> {
         let path = self.path.trim_end_matches('/');
         let is_taken = Volume::ALL.iter().any(|volume| volume.path() == path);
         if is_taken || !self.path.starts_with('/') || path.is_empty() {
@@ -87,6 +94,18 @@ impl<'a> Data<'a> {
                 self.path
             ));
             return None;
+        }
+        if let (Some(expression), Some(gateway)) = (self.sub_path_expr, self.gateway) {
+            match expansion::needed(expression, &gateway.env) {
+                Ok(variables) => self.variables = variables,
+                Err(Unresolved { name }) => {
+                    findings.fault(format!(
+                        "the agent is not injected: it can't know {name:?}, which subPathExpr \
+                         {expression:?} needs: define it in the env of the gateway's container"
+                    ));
+                    return None;
+                }
+            }
         }
         Some(self)
     }

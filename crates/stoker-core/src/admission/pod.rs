@@ -69,6 +69,8 @@ pub struct Spec<'a> {
     pub(super) image_pull_secrets: Vec<Named<'a>>,
     #[serde(default, deserialize_with = "nullable")]
     pub(super) security_context: SecurityContext,
+    #[serde(default, deserialize_with = "nullable")]
+    pub(super) host_network: bool,
     #[serde(borrow, default, deserialize_with = "nullable")]
     pub(super) os: Named<'a>,
     #[serde(borrow, default, deserialize_with = "nullable")]

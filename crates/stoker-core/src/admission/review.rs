@@ -41,6 +41,9 @@ pub struct Request<'a, O> {
     /// The object.
     #[serde(default = "Option::default", bound(deserialize = "O: Deserialize<'de>"))]
     pub object: Option<O>,
+    /// The object before the change.
+    #[serde(default = "Option::default", bound(deserialize = "O: Deserialize<'de>"))]
+    pub old_object: Option<O>,
 }
 
 /// The kind of an object.

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use stoker_api::contract::env::Env;
 use stoker_api::contract::mount::Volume;
 use stoker_api::gatewaysync::Agent as AgentSpec;
@@ -15,6 +16,7 @@ use stoker_api::word::ProfileName;
 use super::Chosen;
 use super::asked::Asked;
 use super::data::Data;
+use super::expansion::DOWNWARD;
 use super::image::Image;
 use super::pod::Pod;
 use super::resource;
@@ -73,6 +75,12 @@ impl Agent<'_> {
     }
 
     fn ports(&self) -> Ports {
+        let (health, metrics) = if self.pod.spec.host_network {
+            let first = host_port(self.pod);
+            (first, first + 1)
+        } else {
+            (Port::AgentHealth.number(), Port::AgentMetrics.number())
+        };
         let declared = self.pod.all_containers().flat_map(|container| &container.ports);
         let used: BTreeSet<i64> =
             declared.flat_map(|port| [port.container_port, port.host_port]).flatten().collect();
@@ -81,9 +89,25 @@ impl Agent<'_> {
                 .find(|port| Some(*port) != except && !used.contains(&i64::from(*port)))
                 .unwrap_or(from)
         };
-        let health = free(Port::AgentHealth.number(), None);
-        Ports { health, metrics: free(Port::AgentMetrics.number(), Some(health)) }
+        let health = free(health, None);
+        Ports { health, metrics: free(metrics, Some(health)) }
     }
+}
+
+/// Returns a port for a pod in the network of its node, where other pods have agents, too.
+fn host_port(pod: &Pod<'_>) -> u16 {
+    let hash = Sha256::digest(pod.display_name());
+    // Below the ephemeral ports of Linux, and above what services use.
+    20_000 + u16::from_be_bytes([hash[0], hash[1]]) % 5_000 * 2
+}
+
+/// Returns the ports that are declared: none in the network of the node, where they would be
+/// reserved.
+fn declared(agent: &Agent<'_>, ports: &Ports) -> Value {
+    if agent.pod.spec.host_network {
+        return json!([]);
+    }
+    json!([{ "name": METRICS_PORT_NAME, "containerPort": ports.metrics, "protocol": "TCP" }])
 }
 
 /// Builds the container.
@@ -100,7 +124,7 @@ pub(super) fn build(
         "imagePullPolicy": agent.image.pull_policy.as_str(),
         "restartPolicy": "Always",
         "env": environment(agent, secrets, &ports),
-        "ports": [{ "name": METRICS_PORT_NAME, "containerPort": ports.metrics, "protocol": "TCP" }],
+        "ports": declared(agent, &ports),
         "resources": resource::build(agent.spec().and_then(|spec| spec.resources.as_ref()), findings),
         "securityContext": security_context(agent),
         "startupProbe": {
@@ -122,7 +146,7 @@ pub(super) fn build(
 fn environment(agent: &Agent<'_>, secrets: &[SecretMount], ports: &Ports) -> Vec<Value> {
     let Agent { asked, chosen, data, .. } = agent;
     let gateway = chosen.sync.and_then(|sync| sync.spec.gateway.as_ref());
-    let mut env = for_sub_path(data);
+    let mut env = data.variables.clone();
     let mut add = |name: Env, value: &str| {
         env.push(json!({ "name": name.as_str(), "value": literal(value) }));
     };
@@ -156,13 +180,7 @@ fn environment(agent: &Agent<'_>, secrets: &[SecretMount], ports: &Ports) -> Vec
     }
     add(Env::HealthPort, &ports.health.to_string());
     add(Env::MetricsPort, &ports.metrics.to_string());
-    let downward = [
-        (Env::PodName, "metadata.name"),
-        (Env::PodNamespace, "metadata.namespace"),
-        (Env::PodUid, "metadata.uid"),
-        (Env::CrNamespace, "metadata.namespace"),
-    ];
-    let downward = downward.map(|(name, field)| {
+    let downward = DOWNWARD.map(|(name, field)| {
         json!({ "name": name.as_str(), "valueFrom": { "fieldRef": { "fieldPath": field } } })
     });
     env.splice(0..0, downward);
@@ -172,18 +190,6 @@ fn environment(agent: &Agent<'_>, secrets: &[SecretMount], ports: &Ports) -> Vec
 /// Keeps a value as it is: Kubernetes would replace `$(NAME)`.
 fn literal(value: &str) -> String {
     value.replace("$(", "$$(")
-}
-
-/// Copies the variables of the gateway's container that its `subPathExpr` needs.
-fn for_sub_path(data: &Data<'_>) -> Vec<Value> {
-    let (Some(expression), Some(gateway)) = (data.sub_path_expr, data.gateway) else {
-        return Vec::new();
-    };
-    let is_needed = |entry: &&Value| {
-        let name = entry["name"].as_str().unwrap_or_default();
-        expression.contains(&format!("$({name})")) && Env::find(name).is_none()
-    };
-    gateway.env.iter().filter(is_needed).cloned().collect()
 }
 
 fn security_context(agent: &Agent<'_>) -> Value {

@@ -81,6 +81,7 @@ pub(super) fn place(agent: &Agent<'_>, secrets: &[SecretMount]) -> Vec<Placed> {
         json!({ "downwardAPI": { "items": [
             { "path": "labels", "fieldRef": { "fieldPath": "metadata.labels" } },
             { "path": "annotations", "fieldRef": { "fieldPath": "metadata.annotations" } },
+            { "path": "uid", "fieldRef": { "fieldPath": "metadata.uid" } },
         ] } }),
     );
     for secret in secrets {

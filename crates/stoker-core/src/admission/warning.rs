@@ -5,6 +5,8 @@
 
 use stoker_api::names::Annotation;
 
+use super::validation::Validity;
+
 /// Characters of one warning.
 const LONGEST: usize = 240;
 /// Names that a message lists.
@@ -26,6 +28,13 @@ impl Findings {
     /// Something to know, whatever the policy.
     pub(super) fn note(&mut self, text: String) {
         self.notes.push(text);
+    }
+
+    /// Returns everything as the verdict on an object.
+    pub(super) fn into_validity(self) -> Validity {
+        let denial = self.has_faults().then(|| self.denial());
+        let notes = Self { faults: Vec::new(), notes: self.notes };
+        Validity { denial, warnings: notes.warnings() }
     }
 
     pub(super) fn has_faults(&self) -> bool {

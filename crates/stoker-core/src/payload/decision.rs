@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use stoker_api::GatewaySync;
+use stoker_api::condition::Requester;
 use stoker_api::names::Annotation;
 use stoker_api::word::RefName;
 
@@ -39,7 +40,7 @@ pub fn decide(hint: &Hint, situation: Situation<'_>) -> Outcome {
         Event::Nothing(reason) => Outcome::Ignore((*reason).to_owned()),
         Event::Push(branches) => followed.pushed(branches),
         Event::Tag(tags) => followed.tagged(tags),
-        Event::Request(wanted) => followed.requested(wanted, hint.at, situation),
+        Event::Request(wanted) => followed.requested(wanted, hint, situation),
     }
 }
 
@@ -106,17 +107,20 @@ impl<'a> Followed<'a> {
         }
     }
 
-    fn requested(&self, wanted: &str, at: Option<Timestamp>, situation: Situation<'_>) -> Outcome {
+    fn requested(&self, wanted: &str, hint: &Hint, situation: Situation<'_>) -> Outcome {
         let Ok(parsed) = RefName::parse(wanted) else {
             return Outcome::Ignore("what is asked for is not a ref".to_owned());
         };
         let wanted = short(parsed.as_str());
-        let is_older = at.zip(self.requested_at).is_some_and(|(at, before)| at < before);
+        let is_older = hint.at.zip(self.requested_at).is_some_and(|(at, before)| at < before);
         if self.requested.is_some() && is_older {
             return Outcome::Ignore("a newer request is in force".to_owned());
         }
-        let is_same = short(self.effective()) == wanted;
-        if is_same || situation.is_repeated {
+        // A script may ask for the same thing again and mean it; only a time tells a replay apart.
+        let is_script =
+            matches!(hint.source, Requester::Generic | Requester::Argocd | Requester::Kargo);
+        let is_replayed = situation.is_repeated && (hint.at.is_some() || !is_script);
+        if is_replayed || short(self.effective()) == wanted {
             return Outcome::Recheck(short(self.effective()).to_owned());
         }
         Outcome::Request(wanted.to_owned())

@@ -1,5 +1,6 @@
 //! GitLab: push, tag push, release.
 
+use jiff::Timestamp;
 use stoker_api::condition::Requester;
 
 use super::{Delivery, Event, Format, Hint, event_of, is_zero};
@@ -24,9 +25,15 @@ impl Format for Gitlab {
             source: self.source(),
             repository: delivery.text("project/path_with_namespace").map(str::to_owned),
             event,
-            at: delivery.time("released_at"),
+            at: delivery.text("released_at").and_then(time),
         })
     }
+}
+
+/// GitLab writes `2026-05-15 15:20:53 UTC`.
+fn time(text: &str) -> Option<Timestamp> {
+    let text = text.strip_suffix(" UTC").map_or_else(|| text.to_owned(), |it| format!("{it}Z"));
+    text.parse().ok()
 }
 
 fn moved(delivery: &Delivery<'_>) -> Event {

@@ -209,6 +209,20 @@ fn a_repeated_delivery_rechecks_and_an_older_request_undoes_nothing() {
     assert!(matches!(decide(&ask("2026-05-01T09:59:59Z"), false), Outcome::Ignore(_)));
     assert_eq!(decide(&ask("2026-05-01T10:00:01Z"), false), Outcome::Request("v1".to_owned()));
     assert_eq!(decide(&ask("2026-05-01T10:00:01Z"), true), Outcome::Recheck("v2".to_owned()));
+    // A script that asks again means it.
+    let script = Hint { source: Requester::Generic, ..hint(Event::Request("v1".to_owned())) };
+    assert_eq!(decide(&script, true), Outcome::Request("v1".to_owned()));
+}
+
+#[test]
+fn releases_carry_the_time_that_their_sender_signed() {
+    for (header, body) in [
+        (("x-github-event", "release"), "github-release"),
+        (("x-gitlab-event", "Release Hook"), "gitlab-release"),
+    ] {
+        let at = read(&[header], fixture(body)).unwrap().at;
+        assert_eq!(at, Some("2026-05-15T15:20:53Z".parse().unwrap()), "{body}");
+    }
 }
 
 // E7

@@ -52,6 +52,20 @@ pub enum Error {
         /// The full name of a ref that looks like it.
         nearest: Option<Box<str>>,
     },
+    /// The remote has no branch and no tag at all.
+    #[error("the repository is empty: it has no branch and no tag, so not {wanted:?} either")]
+    Empty {
+        /// The ref that was wanted.
+        wanted: RefName,
+    },
+    /// No ref has the name, and it is too short for a commit id.
+    #[error(
+        "ref {wanted:?} is not on the remote, and as a commit id it is too short: 7 digits are needed"
+    )]
+    TooShort {
+        /// The ref that was wanted.
+        wanted: RefName,
+    },
     /// No tag is a version in the range.
     #[error("no tag of the remote is a version in {wanted:?} ({versions} tags are versions)")]
     NoVersion {

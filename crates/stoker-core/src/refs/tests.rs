@@ -188,3 +188,29 @@ proptest! {
         prop_assert_eq!(resolved(&text, &shuffled), resolved(&text, &remote()));
     }
 }
+
+#[test]
+fn head_is_what_the_remote_calls_so() {
+    let wanted = Wanted::read(&RefName::parse("HEAD").unwrap()).unwrap();
+    assert_eq!(wanted.scope(), Scope::All);
+    let id = Commit::parse(&"a".repeat(40)).unwrap();
+    let named = |name: &str| AdvertisedRef { name: name.into(), object: id.clone(), peeled: None };
+    let answer = resolve(&wanted, &[named("HEAD"), named("refs/heads/trunk")]);
+    let Ok(Answer::Resolved(resolution)) = answer else { panic!("{answer:?}") };
+    assert_eq!((&*resolution.name, &resolution.commit), ("HEAD", &id));
+    assert!(matches!(resolve(&wanted, &[named("refs/heads/trunk")]), Err(Error::NotFound { .. })));
+}
+
+#[test]
+fn an_empty_repository_and_an_id_that_is_too_short_are_told_as_that() {
+    let read = |text: &str| Wanted::read(&RefName::parse(text).unwrap()).unwrap();
+    for text in ["main", "HEAD", "refs/pull/1/head", "abcdef1", &"a".repeat(40)] {
+        assert!(matches!(resolve(&read(text), &[]), Err(Error::Empty { .. })), "{text}");
+    }
+    let object = Commit::parse(&"a".repeat(40)).unwrap();
+    let main = [AdvertisedRef { name: "refs/heads/main".into(), object, peeled: None }];
+    for (text, is_short) in [("abc123", true), ("1a2b", true), ("beef", false), ("1ab", false)] {
+        let refused = resolve(&read(text), &main);
+        assert_eq!(matches!(refused, Err(Error::TooShort { .. })), is_short, "{text}");
+    }
+}

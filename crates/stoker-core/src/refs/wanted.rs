@@ -56,6 +56,7 @@ impl Wanted {
             Self::Full(name) if name.as_str().starts_with(super::HEADS) => Scope::Branches,
             Self::Full(name) if name.as_str().starts_with(super::TAGS) => Scope::Tags,
             Self::Full(_) => Scope::All,
+            Self::Name(name) if name.as_str() == super::HEAD => Scope::All,
             Self::Commit(_) | Self::Name(_) => Scope::BranchesAndTags,
             Self::Version { .. } => Scope::Tags,
         }

@@ -5,6 +5,7 @@ use super::Flaw;
 /// Phrases of git, its helpers, curl and ssh; the first that occurs decides.
 pub(super) const PHRASES: &[(&str, Class)] = &[
     ("detected dubious ownership", Class::DubiousOwnership),
+    ("possible repository corruption on the remote side", Class::ServerCorrupt),
     ("stoker: cannot run git", Class::NotInstalled("git")),
     ("stoker: cannot run ssh", Class::NotInstalled("ssh")),
     ("no user exists for uid", Class::NoPasswdEntry),
@@ -68,7 +69,9 @@ pub(super) const PHRASES: &[(&str, Class)] = &[
     ("bad object", Class::Damaged),
     ("protocol error", Class::Damaged),
     ("bad line length", Class::Damaged),
-    ("not valid: is this a git repository", Class::Damaged),
+    ("not valid: is this a git repository", Class::NotGit),
+    ("unable to update url base from redirection", Class::NotGit),
+    ("invalid server response; got '<", Class::NotGit),
     ("bad pack header", Class::Damaged),
     ("section header 'packfile'", Class::Unreachable("the connection broke")),
     ("not a git repository", Class::Store),
@@ -102,6 +105,8 @@ pub(super) enum Class {
     Unreachable(&'static str),
     NotOurRef,
     Damaged,
+    ServerCorrupt,
+    NotGit,
     ObjectFormat,
     DubiousOwnership,
     DiskFull,

@@ -103,6 +103,12 @@ fn of_ref(error: &refs::Error, remote: &SafeUrl) -> Remedy {
     match error {
         refs::Error::NoVersion { .. } => step!("list the tags: git ls-remote --tags {remote}"),
         refs::Error::Unreachable { .. } => Remedy::AllowUnreachable,
+        refs::Error::Empty { .. } => {
+            step!("push a branch first, or check the URL: git ls-remote {remote}")
+        }
+        refs::Error::TooShort { .. } => {
+            step!("give at least 7 digits of the id; list what is there: git ls-remote {remote}")
+        }
         refs::Error::Ambiguous { .. } => Remedy::step("give more digits of the commit's id"),
         refs::Error::Range { .. } | refs::Error::NotFound { .. } => {
             step!("list what is there: git ls-remote {remote}")
@@ -132,6 +138,12 @@ fn of_fault(fault: &Fault, remote: &SafeUrl) -> Remedy {
         | Fault::Damaged
         | Fault::Store
         | Fault::Other { .. } => step!("try the same by hand: git ls-remote {remote}"),
+        Fault::ServerCorrupt => Remedy::step(
+            "repair the repository on the server, where `git fsck --full` finds what is damaged",
+        ),
+        Fault::NotGit => step!(
+            "check the URL and whether it needs credentials; this shows what it serves: curl -sSL {remote}"
+        ),
         Fault::ObjectFormat => Remedy::step(
             "use a repository with SHA-1 ids, as git init --object-format=sha1 makes it",
         ),

@@ -46,9 +46,8 @@ impl World {
         place.resolve(access, "main").map_err(told)?;
         let mut source = place.commit(access, &self.commit).map_err(told)?;
         let (_, ids) = walk(&mut source);
-        let sizes = source
-            .fetch(&ids)
-            .map_err(|error| format!("{error:?} {:?}", source.take_error()))?;
+        let sizes =
+            source.fetch(&ids).map_err(|error| format!("{error:?} {:?}", source.take_error()))?;
         Ok(sizes.len())
     }
 }

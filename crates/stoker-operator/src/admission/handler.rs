@@ -1,23 +1,29 @@
 //! One admission request: read, decide, respond, log.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
-use http_body_util::{BodyExt as _, Limited};
-use hyper::body::{Body as _, Bytes, Incoming};
+use http_body_util::BodyExt as _;
+use hyper::body::{Body as _, Incoming};
 use hyper::{Method, Request, StatusCode};
 use stoker_core::admission::{
     Decision, Pass, Peek, Pod, Policy, Review, Settings, World, asks, decide,
 };
 use stoker_runtime::server::{Handler, Reply, json, text};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Metrics;
+use super::denial::{Denials, Denied};
 use super::lookup::look_up;
 use super::response;
+use super::validate;
 use crate::directory::Directory;
 
 /// The largest request that is read. The API server's objects are at most 3 MiB.
-const LARGEST: usize = 8 * 1024 * 1024;
+const LARGEST: usize = 4 * 1024 * 1024;
+/// Bytes of all requests that are being read or answered at one moment.
+const IN_FLIGHT: usize = 32 * 1024 * 1024;
 const VERSION: &str = "admission.k8s.io/v1";
 
 /// The admission webhook.
@@ -26,6 +32,17 @@ pub(super) struct Webhook {
     pub(super) settings: Settings,
     pub(super) policy: Policy,
     pub(super) metrics: Metrics,
+    pub(super) memory: Memory,
+    pub(super) denials: Denials,
+}
+
+/// What requests may take of memory, all together.
+pub(super) struct Memory(Arc<Semaphore>);
+
+/// A request, and the memory that it takes.
+struct Body {
+    bytes: Vec<u8>,
+    taken: Vec<OwnedSemaphorePermit>,
 }
 
 /// What was done with a pod.
@@ -36,18 +53,26 @@ struct Reviewed {
 
 impl Handler for Webhook {
     async fn respond(&self, request: Request<Incoming>, _: SocketAddr) -> Reply {
-        if request.uri().path() != "/mutate-v1-pod" {
-            return text(StatusCode::NOT_FOUND, "not found\n");
-        }
+        let is_validation = match request.uri().path() {
+            "/mutate-v1-pod" => false,
+            "/validate-stoker" => true,
+            _ => return text(StatusCode::NOT_FOUND, "not found\n"),
+        };
         if *request.method() != Method::POST {
             return text(StatusCode::METHOD_NOT_ALLOWED, "only POST is served here\n");
         }
         let started = Instant::now();
-        let body = match read(request.into_body()).await {
+        let body = match self.memory.read(request.into_body()).await {
             Ok(body) => body,
             Err(refusal) => return refusal,
         };
-        match self.review(&body).await {
+        if is_validation {
+            return validate::review(&body.bytes).map_or_else(
+                |reason| text(StatusCode::BAD_REQUEST, format!("{reason}\n")),
+                |response| json(StatusCode::OK, response),
+            );
+        }
+        match self.review(&body.bytes).await {
             Ok(Reviewed { uid, decision }) => {
                 self.metrics.count(word(&decision), started.elapsed());
                 json(StatusCode::OK, response::build(&uid, &decision))
@@ -80,7 +105,23 @@ impl Webhook {
         let pod = review.request.object.unwrap_or_default();
         let decision = self.judge(&namespace, &pod).await;
         announce(&namespace, &pod, &decision);
+        if review.request.dry_run != Some(true) {
+            self.record(&namespace, &decision);
+        }
         Ok(Reviewed { uid, decision })
+    }
+
+    /// Writes an event about a denial.
+    fn record(&self, namespace: &str, decision: &Decision) {
+        let Decision::Deny(denial) = decision else { return };
+        let Some(sync) = &denial.sync else { return };
+        let known = self.directory.sync(namespace, sync);
+        self.denials.add(Denied {
+            namespace: namespace.to_owned(),
+            sync: sync.clone(),
+            uid: known.and_then(|known| known.metadata.uid.clone()),
+            message: denial.message.clone(),
+        });
     }
 
     async fn judge(&self, namespace: &str, pod: &Pod<'_>) -> Decision {
@@ -102,16 +143,40 @@ fn parse<'a, T: serde::Deserialize<'a>>(body: &'a [u8]) -> Result<T, &'static st
     serde_json::from_slice(body).map_err(|_| "the body is not an AdmissionReview of a pod")
 }
 
-async fn read(body: Incoming) -> Result<Bytes, Reply> {
-    let too_large = || text(StatusCode::PAYLOAD_TOO_LARGE, "the request is larger than 8 MiB\n");
-    if body.size_hint().lower() > LARGEST as u64 {
-        return Err(too_large());
+impl Default for Memory {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(IN_FLIGHT)))
     }
-    match Limited::new(body, LARGEST).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
-        Err(_) => Err(text(StatusCode::BAD_REQUEST, "the request ended early\n")),
+}
+
+impl Memory {
+    /// Reads a request, as long as there is room for it.
+    async fn read(&self, mut incoming: Incoming) -> Result<Body, Reply> {
+        let mut body = Body { bytes: Vec::new(), taken: Vec::new() };
+        if incoming.size_hint().lower() > LARGEST as u64 {
+            return Err(too_large());
+        }
+        while let Some(frame) = incoming.frame().await {
+            let early = |_| text(StatusCode::BAD_REQUEST, "the request ended early\n");
+            let Ok(bytes) = frame.map_err(early)?.into_data() else { continue };
+            if body.bytes.len() + bytes.len() > LARGEST {
+                return Err(too_large());
+            }
+            let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+            let taken = Arc::clone(&self.0).try_acquire_many_owned(length);
+            body.taken.push(taken.map_err(|_| busy())?);
+            body.bytes.extend_from_slice(&bytes);
+        }
+        Ok(body)
     }
+}
+
+fn too_large() -> Reply {
+    text(StatusCode::PAYLOAD_TOO_LARGE, "the request is larger than 4 MiB\n")
+}
+
+fn busy() -> Reply {
+    text(StatusCode::SERVICE_UNAVAILABLE, "too many large requests at once\n")
 }
 
 fn word(decision: &Decision) -> &'static str {

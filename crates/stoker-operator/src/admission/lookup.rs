@@ -36,9 +36,10 @@ pub(super) async fn look_up(directory: &Directory, namespace: &str, pod: &Pod<'_
         has_profile(directory, namespace, profile)
     );
     Found {
-        is_complete: syncs.is_some() && has_sync_profile.is_some(),
+        is_complete: syncs.is_some(),
         syncs: syncs.unwrap_or_default(),
-        has_sync_profile: has_sync_profile.unwrap_or(false),
+        // Without an answer nothing is said about the SyncProfile.
+        has_sync_profile: has_sync_profile.unwrap_or(true),
     }
 }
 

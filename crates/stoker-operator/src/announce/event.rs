@@ -1,5 +1,7 @@
 //! Writes events, one after the other.
 
+use std::fmt::Write as _;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event as Object;
@@ -90,7 +92,10 @@ fn name_of(sync: &GatewaySync, status: &GatewaySyncStatus, event: &Event) -> Str
         hash.update([0]);
     }
     let digest = hash.finalize();
-    let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hex = digest.iter().take(8).fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("a string takes any text");
+        hex
+    });
     format!("{}.{hex}", sync.name_any())
 }
 

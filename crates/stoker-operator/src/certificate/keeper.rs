@@ -27,6 +27,8 @@ use crate::run::Shared;
 const INTERVAL: Duration = Duration::from_mins(1);
 /// How soon a failed check is repeated.
 const RETRY: Duration = Duration::from_secs(2);
+/// How soon a Secret is read again that another instance wrote first.
+const RACED: Duration = Duration::from_millis(200);
 /// How long the API servers get to hear of a new CA before a pair of it is served.
 const SETTLE: Duration = Duration::from_secs(10);
 const WATCH_SECONDS: u32 = 290;
@@ -36,6 +38,8 @@ const WATCH_SECONDS: u32 = 290;
 enum Error {
     #[error("failed to read or write the Secret {name:?}")]
     Secret { name: String, source: Box<kube::Error> },
+    #[error("another instance wrote the Secret {name:?} first")]
+    Raced { name: String },
     #[error("failed to write the CA into the webhook configuration {name:?}")]
     Configuration { name: String, source: Box<kube::Error> },
     #[error("failed to make a certificate")]
@@ -95,6 +99,11 @@ impl Keeper {
         loop {
             let pause = match self.step().await {
                 Ok(pause) => pause,
+                // What the other instance wrote is read at once.
+                Err(error @ Error::Raced { .. }) => {
+                    tracing::debug!(error = %Chain(&error), "reading the certificate again");
+                    RACED
+                }
                 Err(error) => {
                     let text = Chain(&error).to_string();
                     tracing::warn!(error = text, "failed to keep the webhook's certificate");
@@ -196,7 +205,13 @@ impl Keeper {
             }
             None => self.secrets.create(&parameters, &self.object(material)).await,
         };
-        written.map(drop).map_err(|source| self.secret(source))
+        match written {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                Err(Error::Raced { name: self.secret.clone() })
+            }
+            Err(source) => Err(self.secret(source)),
+        }
     }
 
     fn object(&self, material: &Material) -> Secret {

@@ -2,8 +2,10 @@
 //!
 //! Every change returns the GatewaySyncs that it concerns; `fleet` wakes them.
 
+mod known;
 mod owned;
 mod table;
+mod tables;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{self, Display, Formatter};
@@ -13,16 +15,17 @@ use std::sync::{Arc, PoisonError, RwLock};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::core::DeserializeGuard;
-use stoker_api::condition::SyncStatus;
 use stoker_api::contract::report::Report;
-use stoker_api::{GatewaySync, SyncProfile, limit, names};
-use stoker_core::gateway::Pod;
+use stoker_api::{GatewaySync, SyncProfile};
+use stoker_core::gateway::{Choice, Pod};
 use tokio::sync::Notify;
 
 use super::watch::Change;
-use owned::{Owned, OwnedMap};
+use owned::Owned;
 use table::Table;
+use tables::Tables;
 
+pub(crate) use known::{Known, Undecodable};
 pub(crate) use owned::PublishedMetadata;
 
 /// The name of an object in its namespace.
@@ -30,30 +33,6 @@ pub(crate) use owned::PublishedMetadata;
 pub(crate) struct Key {
     pub(crate) namespace: String,
     pub(crate) name: String,
-}
-
-/// A GatewaySync as far as it could be read.
-#[derive(Debug, Clone)]
-pub(crate) enum Known {
-    /// It was read.
-    Sync(Arc<GatewaySync>),
-    /// It could not be read.
-    Undecodable(Undecodable),
-}
-
-/// A GatewaySync that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Undecodable {
-    /// What is wrong with it.
-    pub(crate) fault: String,
-    /// Its generation.
-    pub(crate) generation: Option<i64>,
-    /// Its version.
-    pub(crate) resource_version: Option<String>,
-    /// Its finalizers.
-    pub(crate) finalizers: Vec<String>,
-    /// Whether it is being deleted.
-    pub(crate) is_deleted: bool,
 }
 
 /// Everything that belongs to one GatewaySync, as far as it has its present UID.
@@ -65,6 +44,8 @@ pub(crate) struct Belongings {
     pub(crate) shards: BTreeSet<u8>,
     /// The reports in them.
     pub(crate) reports: BTreeMap<String, Result<Report, String>>,
+    /// The status objects that have a report, by the name of the pod.
+    pub(crate) places: BTreeMap<String, Vec<u8>>,
     /// How many status objects the agents' Role covers.
     pub(crate) role: Option<u8>,
     /// The service accounts that are bound to it.
@@ -77,19 +58,7 @@ pub(crate) struct Cache {
     tables: RwLock<Tables>,
     unlisted: AtomicUsize,
     listed: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Tables {
-    syncs: Table<Known>,
-    pods: Table<Arc<Pod>>,
-    unlabelled: Table<Arc<Pod>>,
-    maps: Table<Owned<OwnedMap>>,
-    roles: Table<Owned<Option<u8>>>,
-    bindings: Table<Owned<BTreeSet<String>>>,
-    profiles: Table<Arc<SyncProfile>>,
-    secrets: Table<String>,
-    emergency: Option<String>,
+    profiles_changed: Notify,
 }
 
 impl Cache {
@@ -148,6 +117,29 @@ impl Cache {
         self.read(|tables| tables.profiles.get(key).cloned())
     }
 
+    /// Returns every SyncProfile.
+    pub(crate) fn profiles(&self) -> Vec<(Key, Arc<SyncProfile>)> {
+        self.read(|tables| {
+            let profiles = tables.profiles.iter();
+            profiles.map(|(key, profile)| (key.clone(), Arc::clone(profile))).collect()
+        })
+    }
+
+    /// Returns how many gateways use a SyncProfile.
+    pub(crate) fn users_of(&self, profile: &Key) -> usize {
+        self.read(|tables| {
+            let pods = tables.pods.in_namespace(&profile.namespace);
+            let users = pods
+                .filter(|(_, pod)| !pod.is_ending && pod.choice() == Choice::Object(&profile.name));
+            users.count()
+        })
+    }
+
+    /// Waits until a SyncProfile, or a pod that names one, has changed.
+    pub(crate) async fn profiles_changed(&self) {
+        self.profiles_changed.notified().await;
+    }
+
     /// Returns the version of a Secret, where the watch has seen it.
     pub(crate) fn secret_version(&self, key: &Key) -> Option<String> {
         self.read(|tables| tables.secrets.get(key).cloned())
@@ -185,6 +177,10 @@ impl Cache {
             // Most changes of a pod are about what is not kept here.
             if now == changed.before {
                 return Vec::new();
+            }
+            let names_profile = |pod: &Arc<Pod>| matches!(pod.choice(), Choice::Object(_));
+            if changed.before.iter().chain(&now).any(names_profile) {
+                self.profiles_changed.notify_one();
             }
             tables.syncs_of(changed.before.iter().chain(&now))
         })
@@ -252,6 +248,7 @@ impl Cache {
         };
         self.write(|tables| {
             let changed = tables.profiles.change(scope, change);
+            self.profiles_changed.notify_one();
             let namespaces = changed.keys.into_iter().map(|key| key.namespace);
             tables.syncs_in(&namespaces.collect())
         })
@@ -308,122 +305,6 @@ fn owners<T>(changed: &table::Changed<Owned<T>>, table: &Table<Owned<T>>) -> Vec
     let namespaces: BTreeSet<&str> = changed.keys.iter().map(|key| &*key.namespace).collect();
     let pairs = namespaces.iter().flat_map(|space| names.iter().map(|name| Key::new(space, name)));
     pairs.collect()
-}
-
-impl Tables {
-    fn belongings(&self, key: &Key, uid: Option<&str>) -> Belongings {
-        let place = |name: &str| Key::new(&key.namespace, name);
-        let is_ours = |owner: &Option<String>| owner.as_deref() == uid;
-        let map = |name: &str| self.maps.get(&place(name)).filter(|owned| is_ours(&owned.owner));
-        let mut belongings = Belongings::default();
-        if let Some(OwnedMap::Metadata(metadata)) =
-            map(&names::metadata_config_map(&key.name)).map(|owned| &owned.object)
-        {
-            belongings.metadata = Some(metadata.clone());
-        }
-        for shard in (0..u8::MAX).take(limit::SHARDS) {
-            let name = names::status_config_map(&key.name, shard);
-            if let Some(OwnedMap::Reports(reports)) = map(&name).map(|owned| &owned.object) {
-                belongings.shards.insert(shard);
-                let reports = reports.iter().map(|(pod, report)| (pod.clone(), report.clone()));
-                belongings.reports.extend(reports);
-            }
-        }
-        let rights = place(&names::agent_role(&key.name));
-        let role = self.roles.get(&rights).filter(|owned| is_ours(&owned.owner));
-        belongings.role = role.and_then(|owned| owned.object);
-        let bound = self.bindings.get(&rights).filter(|owned| is_ours(&owned.owner));
-        belongings.bound = bound.map(|owned| owned.object.clone());
-        belongings
-    }
-
-    fn pods_of(&self, key: &Key) -> Vec<Pod> {
-        let is_only = self.syncs.in_namespace(&key.namespace).count() == 1;
-        let all = self.pods.in_namespace(&key.namespace);
-        let all = all.chain(self.unlabelled.in_namespace(&key.namespace)).map(|(_, pod)| pod);
-        let named = all.filter(|pod| match pod.sync_name() {
-            Some(name) => name == key.name,
-            // The webhook would have derived the name.
-            None => is_only && pod.asks_for_agent(),
-        });
-        let mut pods: Vec<Pod> =
-            named.filter(|pod| !pod.is_ending).map(|pod| Pod::clone(pod)).collect();
-        pods.sort_by(|one, other| one.name.cmp(&other.name));
-        pods.dedup_by(|one, other| one.name == other.name);
-        pods
-    }
-
-    fn syncs_of<'a>(&self, pods: impl Iterator<Item = &'a Arc<Pod>>) -> Vec<Key> {
-        let mut keys = BTreeSet::new();
-        for pod in pods {
-            match pod.sync_name() {
-                Some(name) => drop(keys.insert(Key::new(&pod.namespace, name))),
-                None => keys.extend(self.syncs_in(&BTreeSet::from([pod.namespace.clone()]))),
-            }
-        }
-        keys.into_iter().filter(|key| self.syncs.get(key).is_some()).collect()
-    }
-
-    fn syncs_in(&self, namespaces: &BTreeSet<String>) -> Vec<Key> {
-        let all = namespaces.iter().flat_map(|namespace| self.syncs.in_namespace(namespace));
-        all.map(|(key, _)| key.clone()).collect()
-    }
-
-    fn syncs_with_secret(&self, secret: &Key) -> Vec<Key> {
-        let syncs = self.syncs.in_namespace(&secret.namespace);
-        let concerned = syncs.filter(|(_, known)| match known {
-            Known::Sync(sync) => super::credential::names(sync).contains(&secret.name),
-            Known::Undecodable(_) => false,
-        });
-        concerned.map(|(key, _)| key.clone()).collect()
-    }
-}
-
-impl Known {
-    fn is_syncing(&self) -> bool {
-        let Self::Sync(sync) = self else { return false };
-        let gateways = sync.status.as_ref().map(|status| &*status.discovered_gateways);
-        gateways.unwrap_or_default().iter().any(|it| it.sync_status == Some(SyncStatus::Syncing))
-    }
-
-    /// Says whether two versions differ in nothing but their status.
-    fn is_same_but_status(&self, before: &Self) -> bool {
-        let (now, before) = match (self, before) {
-            (Self::Sync(now), Self::Sync(before)) => (&now.metadata, &before.metadata),
-            (Self::Undecodable(now), Self::Undecodable(before)) => {
-                return now.generation == before.generation
-                    && now.fault == before.fault
-                    && now.is_deleted == before.is_deleted;
-            }
-            (Self::Sync(_), Self::Undecodable(_)) | (Self::Undecodable(_), Self::Sync(_)) => {
-                return false;
-            }
-        };
-        now.uid == before.uid
-            && now.generation == before.generation
-            && now.annotations == before.annotations
-            && now.labels == before.labels
-            && now.finalizers == before.finalizers
-            && now.deletion_timestamp == before.deletion_timestamp
-    }
-}
-
-impl From<DeserializeGuard<GatewaySync>> for Known {
-    fn from(guard: DeserializeGuard<GatewaySync>) -> Self {
-        match guard.0 {
-            Ok(mut sync) => {
-                sync.metadata.managed_fields = None;
-                Self::Sync(Arc::new(sync))
-            }
-            Err(invalid) => Self::Undecodable(Undecodable {
-                fault: invalid.error,
-                generation: invalid.metadata.generation,
-                resource_version: invalid.metadata.resource_version,
-                finalizers: invalid.metadata.finalizers.unwrap_or_default(),
-                is_deleted: invalid.metadata.deletion_timestamp.is_some(),
-            }),
-        }
-    }
 }
 
 impl Key {

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
 use stoker_api::condition::Reason;
-use stoker_api::gatewaysync::{AuthMethod, GithubApp, ResolvedSecretRef};
+use stoker_api::gatewaysync::{Auth as SpecAuth, AuthMethod, GithubApp, ResolvedSecretRef};
 use stoker_api::names::SecretKey;
 use stoker_api::word::{HttpUrl, RepoUrl};
 use stoker_core::metadata::git_timeout;
@@ -75,7 +75,7 @@ fn needs(sync: &GatewaySync) -> Vec<Need> {
     let mut add = |field, reference: ResolvedSecretRef, content| {
         needs.push(Need { field, reference, content });
     };
-    match git.auth.as_ref().and_then(|auth| auth.method()) {
+    match git.auth.as_ref().and_then(SpecAuth::method) {
         None => {}
         Some(AuthMethod::Token { token, .. }) => add(TOKEN, token, Content::Token),
         Some(AuthMethod::SshKey { key, known_hosts }) => {
@@ -192,7 +192,7 @@ impl Material {
     /// Returns the digest of the credentials and of everything else that makes a query different.
     pub(crate) fn digest(&self, sync: &GatewaySync) -> Digest {
         let git = &sync.spec.git;
-        let method = git.auth.as_ref().and_then(|auth| auth.method());
+        let method = git.auth.as_ref().and_then(SpecAuth::method);
         let method = match &method {
             Some(AuthMethod::Token { username, .. }) => format!("token {username}"),
             Some(AuthMethod::SshKey { .. }) => "sshKey".to_owned(),
@@ -236,7 +236,7 @@ impl Material {
         let mut held = Vec::new();
         let git = &sync.spec.git;
         let ca_file = self.file(CA, &mut held)?;
-        let auth = match git.auth.as_ref().and_then(|auth| auth.method()) {
+        let auth = match git.auth.as_ref().and_then(SpecAuth::method) {
             Some(AuthMethod::Token { username, .. }) => Auth::Token {
                 file: self.file(TOKEN, &mut held)?.unwrap_or_default(),
                 username: username.to_owned(),
@@ -252,8 +252,7 @@ impl Material {
                     known_hosts,
                 }
             }
-            Some(AuthMethod::GithubApp { .. }) => Auth::None,
-            None => Auth::None,
+            Some(AuthMethod::GithubApp { .. }) | None => Auth::None,
         };
         let proxy = git.proxy.as_deref().map(HttpUrl::parse).transpose();
         let proxy = proxy.map_err(|error| Failure {
@@ -280,6 +279,7 @@ impl Material {
             helper: helper().to_owned(),
             limits: Limits::within(git_timeout(git).as_duration()),
             addresses: Vec::new(),
+            server_words: stoker_git::ServerWords::default(),
         };
         Ok(Session { access, app, _held: held })
     }
@@ -292,7 +292,7 @@ impl Material {
         held: &mut Vec<MemFile>,
     ) -> Result<Option<github_app::Settings>, Failure> {
         let git = &sync.spec.git;
-        let Some(AuthMethod::GithubApp { app, .. }) = git.auth.as_ref().and_then(|it| it.method())
+        let Some(AuthMethod::GithubApp { app, .. }) = git.auth.as_ref().and_then(SpecAuth::method)
         else {
             return Ok(None);
         };

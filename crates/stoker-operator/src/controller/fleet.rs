@@ -184,7 +184,9 @@ async fn look_up(
         match api.get_opt(&key.name).await {
             Ok(found) => {
                 let concerned = context.cache.on_unlabelled(&key, found.map(Into::into));
-                concerned.into_iter().for_each(|key| context.queue.wake(key));
+                for key in concerned {
+                    context.queue.wake(key);
+                }
             }
             Err(error) => {
                 let (namespace, name) = (&key.namespace, &key.name);

@@ -1,7 +1,7 @@
 //! What the controller remembers of a GatewaySync between two passes. Nothing here is needed to be
 //! right: a controller that starts anew decides the same.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -35,6 +35,8 @@ pub(crate) struct Memory {
     pub(crate) credentials: Option<Remembered>,
     /// When the token ends that was last handed to its agents.
     pub(crate) token: Option<Timestamp>,
+    /// Pods that are gone and have a report, and since when.
+    pub(crate) gone: BTreeMap<String, Instant>,
     /// The remotes that it asks.
     pub(crate) remotes: Vec<RemoteKey>,
 }
@@ -76,6 +78,7 @@ impl Memory {
             credentials: None,
             remotes: Vec::new(),
             token: None,
+            gone: BTreeMap::new(),
         }
     }
 

@@ -168,15 +168,15 @@ mod tests {
         let queue = Queue::default();
         queue.wake(key("a"));
         queue.next().await;
-        queue.done(&key("a"), Next::After(Duration::from_secs(60)));
+        queue.done(&key("a"), Next::After(Duration::from_mins(1)));
         let started = Instant::now();
         assert_eq!(queue.next().await, key("a"));
         assert_eq!(started.elapsed().as_secs(), 60);
-        queue.done(&key("a"), Next::After(Duration::from_secs(60)));
+        queue.done(&key("a"), Next::After(Duration::from_mins(1)));
         queue.wake(key("a"));
         assert_eq!(queue.next().await, key("a"));
         queue.done(&key("a"), Next::Rest);
-        let silent = tokio::time::timeout(Duration::from_secs(600), queue.next()).await;
+        let silent = tokio::time::timeout(Duration::from_mins(10), queue.next()).await;
         assert!(silent.is_err(), "an early visit replaces the later one");
     }
 

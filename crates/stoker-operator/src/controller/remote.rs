@@ -311,7 +311,9 @@ impl Shared {
             entry.outcome = Some(outcome.map(Arc::new));
             entry.interested.clone()
         };
-        interested.into_iter().for_each(|key| self.queue.wake(key));
+        for key in interested {
+            self.queue.wake(key);
+        }
     }
 
     fn finish_history(
@@ -334,7 +336,9 @@ impl Shared {
             }
             entry.interested.clone()
         };
-        interested.into_iter().for_each(|key| self.queue.wake(key));
+        for key in interested {
+            self.queue.wake(key);
+        }
     }
 }
 
@@ -397,7 +401,7 @@ mod tests {
 
     use super::*;
 
-    const MINUTE: Demand = Demand { interval: Some(Duration::from_secs(60)), since: None };
+    const MINUTE: Demand = Demand { interval: Some(Duration::from_mins(1)), since: None };
 
     fn entry(now: Instant, outcome: Result<(), ()>) -> Entry {
         let listing = Listing { refs: Vec::new(), host_key: None, token: None, started: now };
@@ -434,7 +438,7 @@ mod tests {
         entry.failures = 100;
         let short = Demand { interval: Some(Duration::from_secs(5)), since: None };
         assert!(entry.is_due(short, now + Duration::from_secs(30)));
-        assert!(entry.is_due(MINUTE, now + Duration::from_secs(60)));
+        assert!(entry.is_due(MINUTE, now + Duration::from_mins(1)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -443,6 +447,6 @@ mod tests {
         let mut entry = Entry::default();
         assert!(entry.is_due(MINUTE, now));
         entry.is_running = true;
-        assert!(!entry.is_due(MINUTE, now + Duration::from_secs(3600)));
+        assert!(!entry.is_due(MINUTE, now + Duration::from_hours(1)));
     }
 }

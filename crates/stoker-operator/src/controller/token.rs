@@ -28,7 +28,7 @@ use super::cache::Key;
 use super::credential::Digest;
 
 /// The kubelet may take 90 s to show a new token, and a fetch may take a while.
-const RENEW_BEFORE: Duration = Duration::from_secs(10 * 60);
+const RENEW_BEFORE: Duration = Duration::from_mins(10);
 
 /// A token, and when it has to be renewed.
 #[derive(Debug, Clone)]
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn tokens_are_renewed_ten_minutes_before_their_end_or_half_way() {
-        let minutes = |count| Duration::from_secs(60 * count);
+        let minutes = Duration::from_mins;
         assert_eq!(usable(minutes(60)), minutes(50));
         assert_eq!(usable(minutes(8)), minutes(4));
     }

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::authentication::{Claim, Verdict, Verifier, verify_token};
 use super::body::{self, Fault, Read};
 use super::limit::FailureLimit;
-use super::replay::Replays;
+use super::replay::{Replays, Seen};
 use super::secret::{Keys, Secrets};
 use super::writer::{self, Annotations, Target, Writer};
 use super::{Metrics, reply, source};
@@ -48,7 +48,8 @@ struct Authentic {
     sync: Arc<GatewaySync>,
     headers: Vec<Header>,
     fields: Option<Fields>,
-    is_repeated: bool,
+    /// The signature, by which a repeated delivery is recognised.
+    signature: Option<[u8; 32]>,
 }
 
 /// A response, and the format that the delivery had.
@@ -99,7 +100,7 @@ impl Receiver {
             |headers: &HeaderMap| self.refuse(source::of(peer, headers, &self.trusted_proxies));
         let (parts, body) = request.into_parts();
         let claim = Claim::read(&parts.headers);
-        let is_open = self.is_open && keys.is_empty();
+        let is_open = self.is_open && !sync.as_deref().is_some_and(Secrets::is_named);
         if claim == Claim::Nothing && !is_open {
             return Err(refuse(&parts.headers));
         }
@@ -120,14 +121,12 @@ impl Receiver {
             webhook.and_then(|webhook| webhook.enabled).unwrap_or(true)
         };
         let sync = sync.filter(is_enabled).ok_or_else(reply::not_found)?;
-        let is_repeated = match &claim {
-            Claim::Signature(signature) => {
-                self.replays.is_repeated(&target.namespace, &target.name, signature)
-            }
-            Claim::Token(_) | Claim::Nothing => false,
+        let signature = match claim {
+            Claim::Signature(signature) => Some(signature),
+            Claim::Token(_) | Claim::Nothing => None,
         };
         let headers = event_headers(&parts.headers);
-        Ok(Authentic { target, sync, headers, fields, is_repeated })
+        Ok(Authentic { target, sync, headers, fields, signature })
     }
 
     fn refuse(&self, source: std::net::IpAddr) -> Reply {
@@ -135,7 +134,7 @@ impl Receiver {
     }
 
     async fn take(&self, authentic: Authentic) -> Answer {
-        let Authentic { target, sync, headers, fields, is_repeated } = authentic;
+        let Authentic { target, sync, headers, fields, signature } = authentic;
         let Some(fields) = fields else {
             let advice = "the body is not JSON: set the content type to application/json";
             return reply::invalid(advice).into();
@@ -143,6 +142,8 @@ impl Receiver {
         let Some(hint) = recognise(&Delivery { headers: &headers, fields: &fields }) else {
             return reply::invalid("the body is of no known format").into();
         };
+        let delivery = signature.map(|signature| Seen::of(&target, &signature));
+        let is_repeated = delivery.is_some_and(|delivery| self.replays.knows(delivery));
         let outcome = decide(&hint, Situation { sync: &sync, is_repeated });
         announce(&target, &hint, &outcome);
         let source = Some(hint.source);
@@ -155,7 +156,13 @@ impl Receiver {
             }
         };
         let reply = match self.writer.write(target, annotations).await {
-            Ok(()) => reply::accepted(&git_ref),
+            Ok(()) => {
+                // Only now: a delivery that could not be written is not a repeated one.
+                if let Some(delivery) = delivery {
+                    self.replays.remember(delivery);
+                }
+                reply::accepted(&git_ref)
+            }
             Err(writer::Fault::NotFound) => reply::not_found(),
             Err(writer::Fault::Unavailable) => reply::unavailable(),
         };

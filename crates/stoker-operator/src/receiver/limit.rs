@@ -72,7 +72,7 @@ mod tests {
     fn memory_is_bounded() {
         let limit = FailureLimit::new(1);
         let now = Instant::now();
-        for number in 0..(SOURCES as u32 + 100) {
+        for number in 0..u32::try_from(SOURCES).unwrap() + 100 {
             limit.fail(IpAddr::from(number.to_be_bytes()), now);
         }
         assert_eq!(limit.sources.lock().unwrap().len(), SOURCES);

@@ -1,7 +1,7 @@
 //! The secrets that deliveries are verified with, in memory only.
 //!
 //! The operator's files are read every few seconds. Secrets of GatewaySyncs are read from the API
-//! server when a reference is new, and once a minute; a request never waits for one.
+//! server when a reference is new, and every 30 s; a request never waits for one.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -22,7 +22,9 @@ use crate::directory::Directory;
 /// How often new references and files are looked for.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How often every Secret is read again.
-const REFRESH: Duration = Duration::from_mins(1);
+const REFRESH: Duration = Duration::from_secs(30);
+/// How soon a Secret that does not exist is looked for again.
+const MISSING: Duration = Duration::from_secs(10);
 const READ_WITHIN: Duration = Duration::from_secs(5);
 
 /// The secrets. Clones share them.
@@ -34,6 +36,8 @@ struct State {
     hmac: Option<Secret>,
     token: Option<Secret>,
     of_syncs: HashMap<Reference, Secret>,
+    /// References that were read in vain, and when.
+    missing: HashMap<Reference, Instant>,
     /// Whether a GatewaySync refers to a Secret, existing or not.
     has_references: bool,
 }
@@ -59,14 +63,6 @@ pub(super) struct Keys {
     pub(super) token: Option<Secret>,
 }
 
-impl Keys {
-    /// Says whether there is nothing to verify with.
-    pub(super) fn is_empty(&self) -> bool {
-        let Self { own, previous, operator, token } = self;
-        [own, previous, operator, token].into_iter().all(Option::is_none)
-    }
-}
-
 impl Secrets {
     /// Starts to read secrets, and returns with the operator's.
     pub(super) fn start(directory: &Directory, arguments: &Arguments) -> Self {
@@ -90,6 +86,11 @@ impl Secrets {
             operator: state.hmac.clone(),
             token: state.token.clone(),
         }
+    }
+
+    /// Says whether a GatewaySync names a secret of its own, existing or not.
+    pub(super) fn is_named(sync: &GatewaySync) -> bool {
+        own(sync).is_some() || previous(sync).is_some()
     }
 
     /// Says whether any secret is configured anywhere.
@@ -126,8 +127,11 @@ impl Secrets {
             syncs.iter().flat_map(|sync| [own(sync), previous(sync)]).flatten().collect();
         let missing: Vec<Reference> = {
             let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
-            let is_missing = |it: &&Reference| is_due || !state.of_syncs.contains_key(it);
-            wanted.iter().filter(is_missing).cloned().collect()
+            let is_paused =
+                |it: &Reference| state.missing.get(it).is_some_and(|at| at.elapsed() < MISSING);
+            let is_owed =
+                |it: &&Reference| is_due || !state.of_syncs.contains_key(it) && !is_paused(it);
+            wanted.iter().filter(is_owed).cloned().collect()
         };
         let mut found = Vec::new();
         for reference in missing {
@@ -138,10 +142,14 @@ impl Secrets {
         self.write(|state| {
             state.has_references = !wanted.is_empty();
             state.of_syncs.retain(|reference, _| wanted.contains(reference));
+            state.missing.retain(|reference, _| wanted.contains(reference));
             for (reference, answer) in found {
-                match answer {
-                    Some(secret) => drop(state.of_syncs.insert(reference, secret)),
-                    None => drop(state.of_syncs.remove(&reference)),
+                if let Some(secret) = answer {
+                    state.missing.remove(&reference);
+                    state.of_syncs.insert(reference, secret);
+                } else {
+                    state.of_syncs.remove(&reference);
+                    state.missing.insert(reference, Instant::now());
                 }
             }
         });
@@ -157,7 +165,9 @@ async fn read_reference(directory: &Directory, reference: &Reference) -> Option<
     let api: Api<SecretObject> = Api::namespaced(directory.client().clone(), &reference.namespace);
     let read = tokio::time::timeout(READ_WITHIN, api.get_opt(&reference.name)).await.ok()?;
     let object = read.ok()?;
-    let content = object.and_then(|object| object.data)?.remove(&reference.key);
+    // A Secret that was deleted is revoked.
+    let data = object.and_then(|object| object.data).unwrap_or_default();
+    let content = data.get(&reference.key).cloned();
     Some(content.map(|bytes| Secret::from_file(bytes.0)).filter(|secret| !secret.is_empty()))
 }
 

@@ -9,6 +9,7 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
+use tokio::sync::oneshot;
 
 /// The least time between two writes to one GatewaySync.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -51,6 +52,8 @@ impl Writer {
     }
 
     /// Writes annotations, now or within a second.
+    ///
+    /// The write is a task of its own: a sender that hangs up does not end it.
     pub(super) async fn write(
         &self,
         target: Target,
@@ -59,10 +62,15 @@ impl Writer {
         if self.is_pending(&target, &annotations) {
             return Ok(());
         }
-        let written = self.patch(&target, &annotations).await;
         let writer = self.clone();
-        tokio::spawn(async move { writer.drain(target).await });
-        written
+        let (report, written) = oneshot::channel();
+        tokio::spawn(async move {
+            let result = writer.patch(&target, &annotations).await;
+            // The sender may have gone.
+            report.send(result).ok();
+            writer.drain(target).await;
+        });
+        written.await.unwrap_or(Err(Fault::Unavailable))
     }
 
     /// Adds to what is pending. Where nothing is, this call opens the slot and writes itself.
@@ -122,5 +130,63 @@ impl Writer {
             }
             Err(_) => Err(Fault::Unavailable),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use hyper::{Request, Response};
+    use kube::client::Body;
+
+    use super::*;
+
+    /// An API server that takes 300 ms for every write.
+    fn slow(writes: &Arc<AtomicUsize>) -> Client {
+        let writes = Arc::clone(writes);
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let writes = Arc::clone(&writes);
+            async move {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                writes.fetch_add(1, Ordering::SeqCst);
+                let object = r#"{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"plant"}}"#;
+                Ok::<_, Infallible>(Response::new(Body::from(object.as_bytes().to_vec())))
+            }
+        });
+        Client::new(service, "default")
+    }
+
+    fn target() -> Target {
+        Target { namespace: "a".to_owned(), name: "plant".to_owned() }
+    }
+
+    fn annotations(value: &str) -> Annotations {
+        [("stoker.io/recheck-at", value.to_owned())].into()
+    }
+
+    #[tokio::test]
+    async fn a_sender_that_hangs_up_does_not_stop_later_writes() {
+        let writes = Arc::new(AtomicUsize::new(0));
+        let under_test = Writer::new(slow(&writes));
+        let hung_up = tokio::time::timeout(
+            Duration::from_millis(20),
+            under_test.write(target(), annotations("1")),
+        );
+        assert!(hung_up.await.is_err());
+        assert_eq!(under_test.write(target(), annotations("2")).await, Ok(()));
+        let begun = tokio::time::Instant::now();
+        while writes.load(Ordering::SeqCst) < 2 {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        // The slot is closed again, and the next one is written at once.
+        while !under_test.slots.lock().unwrap().is_empty() {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(under_test.write(target(), annotations("3")).await, Ok(()));
+        assert_eq!(writes.load(Ordering::SeqCst), 3);
     }
 }

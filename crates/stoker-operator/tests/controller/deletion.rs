@@ -9,7 +9,7 @@ use stoker_api::names;
 use stoker_testkit::git::Repo;
 use stoker_testkit::git::http::HttpServer;
 
-use crate::world::{World, eventually, quiet_sync, version};
+use crate::world::{World, eventually, quiet_sync, report_of, version};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_agents_a_gateway_sync_goes_at_once_and_with_all_that_it_owns() {
@@ -44,7 +44,7 @@ async fn agents_are_told_and_waited_for() {
         })
         .await;
         assert!(world.api::<stoker_api::GatewaySync>().get_opt("plant").await.unwrap().is_some());
-        let report = world.report_of(&pod, SyncStatus::Pending);
+        let report = report_of(&pod, SyncStatus::Pending);
         world.report("plant", &Report { acknowledged: true, ..report }).await;
     };
     let (took, ()) = tokio::join!(world.delete("plant"), agent);

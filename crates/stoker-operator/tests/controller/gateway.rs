@@ -6,10 +6,10 @@ use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
 use stoker_api::condition::{ConditionType, SyncStatus};
-use stoker_api::names;
+use stoker_api::{SyncProfile, names};
 use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::git::{Oid, Repo};
-use stoker_testkit::object::{config_map, gateway_pod};
+use stoker_testkit::object::{config_map, gateway_pod, profile, sync_profile};
 
 use crate::world::{World, condition, eventually, is_true, quiet_sync, version};
 
@@ -174,4 +174,26 @@ async fn a_controller_that_starts_again_writes_nothing_to_a_healthy_plant() {
     assert_ne!(sync.await.resource_version(), before);
     let told = events(&plant.world, "GatewaysDiscovered").await;
     assert_eq!(told.len(), 1, "nothing is told twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_profile_reaches_its_gateways_and_says_who_uses_it() {
+    let plant = plant().await;
+    let world = &plant.world;
+    let press = profile().mapping("press", "projects");
+    world.create(&sync_profile("press", press).build()).await;
+    let pod = gateway_pod("ignition-0").cr("plant").sync_profile("press").injected();
+    world.pod(pod.build()).await;
+    eventually("agents are given the SyncProfile", || async {
+        let metadata = world.metadata("plant").await?;
+        metadata.sync_profiles.contains_key("press").then_some(())
+    })
+    .await;
+    let api = world.api::<SyncProfile>();
+    eventually("the SyncProfile says who uses it", || async {
+        let status = api.get("press").await.unwrap().status?;
+        let is_valid = status.conditions.first()?.status == "True";
+        (is_valid && status.gateways == Some(1)).then_some(())
+    })
+    .await;
 }

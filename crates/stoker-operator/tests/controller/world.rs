@@ -30,7 +30,7 @@ use stoker_testkit::object::{GatewaySyncBuilder, gateway_pod, gateway_sync};
 use stoker_testkit::process::{self, Guarded};
 
 /// Long for a crowded machine, and short for what would never happen.
-const WITHIN: Duration = Duration::from_secs(60);
+const WITHIN: Duration = Duration::from_mins(1);
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// A namespace with an operator of its own.
@@ -252,15 +252,9 @@ impl World {
             git_ref: Some(target.git_ref),
             synced_at: Some(jiff::Timestamp::now()),
             agent_version: "test".to_owned(),
-            ..self.report_of(pod, SyncStatus::Synced)
+            ..report_of(pod, SyncStatus::Synced)
         };
         self.report(sync, &report).await;
-    }
-
-    /// Begins the report of a pod's agent.
-    pub(crate) fn report_of(&self, pod: &Pod, status: SyncStatus) -> Report {
-        let name = pod.name_any();
-        Report::new(name_of(None, None, &name), &name, &pod.uid().unwrap(), status)
     }
 
     /// Writes a report as an agent does.
@@ -300,6 +294,12 @@ impl World {
 /// Starts a GatewaySync that asks its remote only when it is told to.
 pub(crate) fn quiet_sync(name: &str, url: &str) -> GatewaySyncBuilder {
     gateway_sync(name).repo(url).mapping("projects", "projects").polling("1h")
+}
+
+/// Begins the report of a pod's agent.
+pub(crate) fn report_of(pod: &Pod, status: SyncStatus) -> Report {
+    let name = pod.name_any();
+    Report::new(name_of(None, None, &name), &name, &pod.uid().unwrap(), status)
 }
 
 /// Returns the content of a repository with one file.

@@ -145,6 +145,12 @@ async fn a_strict_namespace_denies_what_is_wrong_and_nothing_else() {
     })
     .await;
     assert!(denied.to_string().contains("GatewaySync \"other\" does not exist, there is plant"));
+    until("an event tells of it", async || {
+        let events = world.api::<k8s_openapi::api::events::v1::Event>();
+        let listed = events.list(&ListParams::default()).await.unwrap();
+        listed.items.into_iter().find(|it| it.reason.as_deref() == Some("InjectionDenied"))
+    })
+    .await;
     world.pod(gateway_pod("fine").cr("plant").fs_group(1)).await.unwrap();
     world.pod(gateway_pod("plain").without_annotation(Annotation::Inject)).await.unwrap();
 }

@@ -37,6 +37,52 @@ async fn a_reverted_configuration_is_written_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_validating_webhook_denies_what_the_schema_lets_through() {
+    let world = World::start().await;
+    let name = world.configuration();
+    let configuration = serde_json::json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": { "name": name },
+        "webhooks": [{
+            "name": "validate.stoker.io",
+            "admissionReviewVersions": ["v1"],
+            "clientConfig": {
+                "url": format!("https://127.0.0.1:{}/validate-stoker", world.webhook),
+                "caBundle": world.webhook_configuration()["webhooks"][0]["clientConfig"]["caBundle"],
+            },
+            "failurePolicy": "Ignore",
+            "sideEffects": "None",
+            "timeoutSeconds": 2,
+            "namespaceSelector": {
+                "matchLabels": { "kubernetes.io/metadata.name": world.namespace.name() },
+            },
+            "rules": [{
+                "apiGroups": ["stoker.io"],
+                "apiVersions": ["v1alpha1"],
+                "operations": ["CREATE", "UPDATE"],
+                "resources": ["gatewaysyncs", "syncprofiles"],
+            }],
+        }],
+    });
+    world.namespace.apply(&configuration.to_string());
+    let broken = gateway_sync("broken").mapping("{{if}}", "projects").build();
+    let denied = until("the webhook is heard", async || {
+        let created = world.create(&broken).await;
+        if created.is_ok() {
+            let syncs = world.api::<stoker_api::GatewaySync>();
+            syncs.delete("broken", &DeleteParams::default()).await.unwrap();
+        }
+        created.err()
+    })
+    .await;
+    let mut command = cluster().kubectl();
+    command.args(["delete", "validatingwebhookconfiguration", &name]);
+    stoker_testkit::node::succeed(&mut command);
+    assert!(denied.to_string().contains("mappings[0].source"), "{denied}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_secret_is_made_again_and_no_pod_is_missed() {
     let world = World::start().await;
     world.sync(gateway_sync("plant").mapping(".", "projects")).await;

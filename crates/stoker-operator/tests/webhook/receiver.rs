@@ -226,18 +226,44 @@ async fn a_burst_is_written_once_a_second_and_the_last_one_counts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replayed_request_does_not_bring_an_old_ref_back() {
     let (world, _file) = world().await;
-    let old = r#"{"ref":"v1"}"#;
-    assert_eq!(world.generic("plant", "own", old).await.status, 202);
-    assert_eq!(world.generic("plant", "own", r#"{"ref":"v2"}"#).await.status, 202);
+    let release = |tag: &str, at: &str| {
+        format!(
+            r#"{{"action":"published","release":{{"tag_name":"{tag}","published_at":"{at}"}}}}"#
+        )
+    };
     let requested = async |wanted: &str| {
         until("it is requested", async || {
-            (world.annotation(Annotation::RequestedRef).await.as_deref() == Some(wanted))
-                .then_some(())
+            let now = world.annotation(Annotation::RequestedRef).await;
+            (now.as_deref() == Some(wanted)).then_some(())
         })
         .await;
     };
+    let old = release("v1", "2999-01-01T10:00:00Z");
+    let new = release("v2", "2999-01-01T11:00:00Z");
+    assert_eq!(world.github("plant", "own", "release", &old).await.status, 202);
+    requested("v1").await;
+    assert_eq!(world.github("plant", "own", "release", &new).await.status, 202);
     requested("v2").await;
-    assert_eq!(world.generic("plant", "own", old).await.status, 202);
+    assert_eq!(world.github("plant", "own", "release", &old).await.status, 202);
     until("the remote is asked", async || world.annotation(Annotation::RecheckAt).await).await;
     requested("v2").await;
+}
+
+// F34
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_secret_opens_nothing_and_a_new_one_counts_without_a_restart() {
+    let (world, _file) = world().await;
+    let secrets = world.api::<k8s_openapi::api::core::v1::Secret>();
+    secrets.delete("push", &kube::api::DeleteParams::default()).await.unwrap();
+    until("the secret is revoked", async || {
+        let response = world.generic("plant", "own", r#"{"ref":"main"}"#).await;
+        (response.status == 401).then_some(())
+    })
+    .await;
+    world.create(&secret("push", [("hmac-key", "new")])).await.unwrap();
+    until("the new secret counts", async || {
+        let response = world.generic("plant", "new", r#"{"ref":"main"}"#).await;
+        (response.status == 202).then_some(())
+    })
+    .await;
 }

@@ -30,7 +30,7 @@ pub(crate) struct World {
     pub(crate) namespace: Namespace<'static>,
     pub(crate) client: Client,
     pub(crate) receiver: u16,
-    webhook: u16,
+    pub(crate) webhook: u16,
     health: u16,
     operator: Option<Guarded>,
     flags: Vec<String>,

@@ -97,6 +97,16 @@ async fn a_connection_beyond_the_limit_waits_for_a_free_slot() {
 }
 
 #[tokio::test]
+async fn a_server_that_lingers_answers_after_a_shutdown_request() {
+    let server = start(Limits { linger: Duration::from_secs(1), ..Limits::default() });
+    server.trigger.request();
+    assert!(server.exchange(&get("/")).await.contains("here"));
+    let port = server.port;
+    server.task.await.unwrap();
+    assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_err());
+}
+
+#[tokio::test]
 async fn a_shutdown_ends_idle_connections_and_the_server() {
     let server = start(Limits::default());
     let mut idle = server.connect().await;

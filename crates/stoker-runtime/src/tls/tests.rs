@@ -125,3 +125,62 @@ fn files_are_read_again_when_they_change_and_half_a_swap_changes_nothing() {
     write(KEY_FILE, &new.key);
     assert_eq!(step(), Some(new.der));
 }
+
+/// A CA and pairs that it signs.
+struct Authority {
+    issuer: rcgen::Issuer<'static, KeyPair>,
+    der: CertificateDer<'static>,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let der = params.self_signed(&key).unwrap().der().clone();
+        Self { issuer: rcgen::Issuer::new(params, key), der }
+    }
+
+    fn sign(&self) -> Pair {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let leaf = params.signed_by(&key, &self.issuer).unwrap();
+        Pair { chain: leaf.pem(), key: key.serialize_pem(), der: leaf.der().clone() }
+    }
+}
+
+// D7
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_rotations_under_load_fail_no_handshake() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    let authority = Authority::new();
+    let certificate = Certificate::default();
+    let swap = || {
+        let pair = authority.sign();
+        certificate.swap(pair.chain.as_bytes(), pair.key.as_bytes()).unwrap();
+    };
+    swap();
+    let (port, _trigger) = serve(&certificate);
+    let answered = Arc::new(AtomicU32::new(0));
+    let clients: Vec<_> = (0..8)
+        .map(|_| {
+            let (answered, trusted) = (Arc::clone(&answered), authority.der.clone());
+            tokio::spawn(async move {
+                while answered.load(Ordering::Relaxed) < 600 {
+                    get(port, &trusted).await.expect("no handshake fails");
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    for rotation in 1..=20 {
+        while answered.load(Ordering::Relaxed) < rotation * 28 {
+            tokio::task::yield_now().await;
+        }
+        swap();
+    }
+    for client in clients {
+        client.await.unwrap();
+    }
+}

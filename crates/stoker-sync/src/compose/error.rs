@@ -20,10 +20,12 @@ pub enum Error {
         source: source::Error,
     },
     /// A required mapping has no source.
-    #[error("the source {path:?} does not exist")]
+    #[error("the source {path:?} does not exist{}", did_you_mean(.nearest.as_ref()))]
     SourceMissing {
         /// The mapping's source.
         path: RelPath,
+        /// A path of the commit that is spelled like it.
+        nearest: Option<RelPath>,
     },
     /// A mapping's source is or lies beneath a symbolic link.
     #[error("the source {path:?} is, or lies beneath, a symbolic link; links are not followed")]
@@ -52,6 +54,14 @@ pub enum Error {
         wanted: &'static str,
         /// What the commit holds.
         found: &'static str,
+    },
+    /// A file is mapped to a path that is a directory of another mapping.
+    #[error("the file {file:?} is mapped to {path:?}, which is a directory of another mapping")]
+    FileOverDirectory {
+        /// The destination.
+        path: RelPath,
+        /// The source of the file mapping.
+        file: RelPath,
     },
     /// A destination lies in a directory of ours.
     #[error("the destination {path:?} is reserved by Stoker")]
@@ -115,6 +125,10 @@ impl fmt::Display for Refused {
         let more = if shown.len() < name.len() { "…" } else { "" };
         write!(f, "{:?}{more} {fault}", Quoted(&place))
     }
+}
+
+fn did_you_mean(nearest: Option<&RelPath>) -> String {
+    nearest.map_or_else(String::new, |path| format!("; did you mean {path:?}?"))
 }
 
 fn count_names(refused: &[Refused]) -> String {

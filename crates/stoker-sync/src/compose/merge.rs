@@ -26,6 +26,16 @@ struct Named {
     name: Box<[u8]>,
     mapping: u16,
     item: Item,
+    origin: Origin,
+}
+
+/// Why a mapping has something at a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// Its directory in the commit holds it.
+    Tree,
+    /// It is the destination of the mapping, or on the way there.
+    Destination,
 }
 
 /// The merging of one directory.
@@ -72,7 +82,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
                 return self.skip(mapping, entry, out);
             }
         };
-        self.add(&entry.name, (mapping, item), out);
+        self.add(&entry.name, (mapping, item, Origin::Tree), out);
     }
 
     fn skip(&self, mapping: u16, entry: &Entry, out: &mut Composition) {
@@ -96,7 +106,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
     fn add_mounts(&mut self, mounts: &MountTree, out: &mut Composition) {
         for (name, child) in &mounts.children {
             for mapping in child.below.range(self.node.floor..) {
-                self.add(name, (*mapping, Item::Way), out);
+                self.add(name, (*mapping, Item::Way, Origin::Destination), out);
             }
             for (mapping, content) in &child.here {
                 let item = match *content {
@@ -105,41 +115,49 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
                     Content::Absent => continue,
                 };
                 if *mapping >= self.node.floor {
-                    self.add(name, (*mapping, item), out);
+                    self.add(name, (*mapping, item, Origin::Destination), out);
                 }
             }
         }
     }
 
-    fn add(&mut self, name: &[u8], (mapping, item): (u16, Item), out: &mut Composition) {
+    fn add(
+        &mut self,
+        name: &[u8],
+        (mapping, item, origin): (u16, Item, Origin),
+        out: &mut Composition,
+    ) {
         if let Err(fault) = name::check_component(name) {
             return out.refuse((&self.node.path, name), fault);
         }
         let path = self.node.path.join(name);
         // The gateway's cache is excluded by rule and told all the same: it should not be in git.
         let is_cache = matches!(self.keeper(&path), Some(Keeper::RuntimeCache));
-        if !is_cache && self.is_excluded(mapping, &path, item) || self.is_kept(&path, out) {
+        if !is_cache && self.is_excluded(mapping, &path, item) || self.is_kept(&path, mapping, out)
+        {
             return;
         }
         if let Err(fault) = name::check_destination(&path, self.task.volume.longest_path) {
             return out.refuse((&self.node.path, name), fault);
         }
-        self.items.push(Named { name: name.into(), mapping, item });
+        self.items.push(Named { name: name.into(), mapping, item, origin });
     }
 
     fn keeper(&self, path: &RelPath) -> Option<Keeper> {
         name::keeper(path, self.task.volume.case)
     }
 
-    /// Returns whether the path is out of reach for mappings, and says so once.
-    fn is_kept(&self, path: &RelPath, out: &mut Composition) -> bool {
+    /// Returns whether the path is out of reach for a mapping, and says so once.
+    fn is_kept(&self, path: &RelPath, mapping: u16, out: &mut Composition) -> bool {
         let (code, message) = match self.keeper(path) {
-            None => return false,
+            // A repository within a repository is refused as a name, below.
+            None | Some(Keeper::Repository) => return false,
+            Some(Keeper::Local) if self.is_local(mapping) => return false,
             Some(Keeper::Stoker) => {
                 out.refuse((&path.parent(), path::file_name(path)), NameFault::Reserved);
                 return true;
             }
-            Some(Keeper::Identity) => {
+            Some(Keeper::Identity | Keeper::Local) => {
                 (Code::IdentityPath, "this is the identity of one gateway and was not written")
             }
             Some(Keeper::RuntimeCache) => {
@@ -151,6 +169,12 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
             out.warnings.push(warning);
         }
         true
+    }
+
+    /// Returns whether a mapping names the gateway's local resources as its destination.
+    fn is_local(&self, mapping: u16) -> bool {
+        let mount = &self.task.mounts[usize::from(mapping)];
+        self.keeper(&mount.destination) == Some(Keeper::Local)
     }
 
     fn is_excluded(&self, mapping: u16, path: &RelPath, item: Item) -> bool {
@@ -183,6 +207,12 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
             }
             let covered = items.iter().rev().find(|below| below.is_dir() != top.is_dir());
             if covered.is_some() {
+                // The destination of a file, said in so many words, can't be a directory as well:
+                // one of the two mappings would bring nothing.
+                if let Some(file) = items.iter().find(|item| item.is_mapped_file()) {
+                    let path = self.node.path.join(&file.name);
+                    out.clash.get_or_insert((path, file.mapping));
+                }
                 let path = self.node.path.join(&top.name);
                 let message = "a later mapping has a directory where an earlier one has a file, \
                                or the reverse; the later counts";
@@ -209,6 +239,11 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
 impl Named {
     fn is_dir(&self) -> bool {
         !matches!(self.item, Item::File { .. })
+    }
+
+    /// Returns whether this is the file of a file mapping.
+    fn is_mapped_file(&self) -> bool {
+        !self.is_dir() && self.origin == Origin::Destination
     }
 
     /// Returns the tree as a layer, unless it is covered.

@@ -9,6 +9,9 @@ use crate::path::{self, RelPath};
 use crate::request::{Mapping, MappingKind, Presence};
 use crate::source::{Entry, Kind, ObjectId, Source};
 
+/// How many letters a name may differ by and still be suggested.
+const FARTHEST: usize = 3;
+
 /// What a mapping brings to its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
@@ -47,8 +50,46 @@ pub(crate) fn resolve(mappings: &[Mapping], source: &mut dyn Source) -> Result<V
     for depth in 0..deepest.unwrap_or_default() {
         descend(mappings, source, depth, &mut contents)?;
     }
-    let mounted = mappings.iter().zip(contents).enumerate();
-    mounted.map(|(index, (mapping, content))| mount(index, mapping, content)).collect()
+    let mut mounts = Vec::with_capacity(mappings.len());
+    for (index, (mapping, content)) in mappings.iter().zip(contents).enumerate() {
+        mounts.push(match mount(index, mapping, content) {
+            Err(Error::SourceMissing { path, .. }) => {
+                let nearest = nearest(&path, root, source)?;
+                return Err(Error::SourceMissing { path, nearest });
+            }
+            mounted => mounted?,
+        });
+    }
+    Ok(mounts)
+}
+
+/// Returns the path of the commit that is spelled most like a path that is not in it.
+fn nearest(
+    path: &RelPath,
+    root: ObjectId,
+    source: &mut dyn Source,
+) -> Result<Option<RelPath>, Error> {
+    let (mut found, mut tree) = (RelPath::root(), Some(root));
+    for name in path.components() {
+        let Some(id) = tree else { break };
+        let listing = source.list(&[id]).map_err(Error::reading)?.pop().unwrap_or_default();
+        let wanted = String::from_utf8_lossy(name).to_lowercase();
+        let distance = |entry: &Entry| {
+            let there = String::from_utf8_lossy(&entry.name).to_lowercase();
+            strsim::damerau_levenshtein(&wanted, &there)
+        };
+        let exact = listing.iter().find(|entry| *entry.name == *name);
+        let alike = || {
+            let near = listing.iter().map(|entry| (distance(entry), entry));
+            near.min_by_key(|(far, _)| *far)
+                .filter(|(far, _)| *far <= FARTHEST.min(wanted.len() / 2))
+        };
+        let Some(entry) = exact.or_else(|| alike().map(|(_, entry)| entry)) else { break };
+        found.push(&entry.name);
+        tree = (entry.kind == Kind::Dir).then_some(entry.id);
+    }
+    // What is spelled in full up to where it ends is no suggestion.
+    Ok(Some(found).filter(|found| !path::within(path, found)))
 }
 
 /// Goes one component deeper in every source that is that deep.
@@ -101,7 +142,7 @@ fn mount(index: usize, mapping: &Mapping, content: Option<Content>) -> Result<Mo
     let path = || mapping.source.clone();
     let content = match (content, mapping.kind) {
         (None, _) if mapping.presence == Presence::Required => {
-            return Err(Error::SourceMissing { path: path() });
+            return Err(Error::SourceMissing { path: path(), nearest: None });
         }
         (None, _) => Content::Absent,
         (Some(Content::Dir(_)), MappingKind::File) => {

@@ -144,11 +144,25 @@ impl Dir {
 
     /// Looks at one entry; `None` if it is not there.
     pub(crate) fn look(&self, name: &[u8]) -> Result<Option<Look>> {
+        if let Some(target) = self.followed(name) {
+            let stat = self.at(name, "look at", fs::fstat(target))?;
+            return Ok(Some(Look::of(&stat, self.modes)));
+        }
         match fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Look::of(&stat, self.modes))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(errno) => self.at(name, "look at", Err(errno)),
         }
+    }
+
+    /// Returns where an entry leads, if it is a link that is followed.
+    fn followed(&self, name: &[u8]) -> Option<&std::os::fd::OwnedFd> {
+        if !self.terms.follows() {
+            return None;
+        }
+        let mut path = self.path.clone();
+        path.push(name);
+        self.terms.target(&path)
     }
 
     /// Looks at one entry that must be there.
@@ -193,6 +207,7 @@ impl Dir {
                 continue;
             }
             let nature = match entry.file_type() {
+                fs::FileType::Symlink if self.followed(name).is_some() => Nature::Dir,
                 fs::FileType::Unknown => {
                     self.look(name)?.map_or(Nature::Special, |look| look.nature)
                 }

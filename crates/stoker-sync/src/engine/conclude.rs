@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::course::MOST_KEPT;
 use super::planning::Planning;
 use crate::compose::Composed;
 use crate::compose::mount::{Content, Mount};
@@ -12,8 +13,9 @@ use crate::path;
 use crate::plan::decide::Decided;
 use crate::plan::draft::DirDraft;
 use crate::plan::{Action, Change, Plan};
+use crate::report::Listed;
 use crate::request::{Patch, Scan};
-use crate::warning::{Code, Warning, is_standing};
+use crate::warning::{self, Code, Warning, is_standing};
 
 /// How many standing warnings the manifest keeps.
 const MOST_WARNINGS: usize = 256;
@@ -23,12 +25,14 @@ pub(super) struct Conclusion<'a> {
     planning: Planning<'a>,
     mounts: &'a [Mount],
     goes_on: bool,
+    /// Whether all owned directories were searched for foreign files.
+    pub(super) looks_everywhere: bool,
     standing: Vec<Warning>,
 }
 
 impl<'a> Conclusion<'a> {
     pub(super) fn new(planning: Planning<'a>, mounts: &'a [Mount], goes_on: bool) -> Self {
-        Self { planning, mounts, goes_on, standing: Vec::new() }
+        Self { planning, mounts, goes_on, looks_everywhere: false, standing: Vec::new() }
     }
 
     fn last(&self) -> &Header {
@@ -89,13 +93,23 @@ impl<'a> Conclusion<'a> {
         let notices = self.planning.view.notices.iter().cloned();
         plan.warnings = notices.chain(self.standing.iter().cloned()).collect();
         plan.warnings.extend(decided.warnings);
+        plan.warnings.extend(warning::of_kept(&header.kept));
+        plan.foreign_kept = header.kept.clone();
+        plan.withheld = decided.withheld;
         plan.drift = decided.drift;
         plan.changes = decided.changes;
         plan.work = decided.work;
+        if let (Some(last), Some(now)) = (&self.last().origin, &self.planning.request.origin)
+            && !plan.changes.is_empty()
+        {
+            plan.warnings.extend(warning::of_other_source(last, now));
+        }
+        // Where it comes from is remembered with what comes, and is no news of its own.
+        let essence =
+            |header: &Header| Header { generation: 0, previous: 0, origin: None, ..header.clone() };
         let is_news = !plan.changes.is_empty()
             || !plan.work.patches.is_empty()
-            || Header { generation: 0, previous: 0, ..header.clone() }
-                != Header { generation: 0, previous: 0, ..self.last().clone() };
+            || essence(&header) != essence(self.last());
         plan.work.header = is_news.then_some(header);
         plan
     }
@@ -132,7 +146,24 @@ impl<'a> Conclusion<'a> {
             owed,
             mappings: self.mounts.iter().map(record).collect(),
             warnings,
+            kept: self.kept(decided),
+            origin: self.planning.request.origin.clone().or_else(|| last.origin.clone()),
         }
+    }
+
+    /// Returns the foreign files that are kept. Where not all directories were searched, those of
+    /// the last sync are still there as far as this run knows.
+    fn kept(&self, decided: &Decided) -> Listed {
+        let found = Listed::first(decided.kept.iter(), MOST_KEPT);
+        if self.looks_everywhere {
+            return found;
+        }
+        let last = &self.last().kept;
+        let mut paths: Vec<_> = last.paths.iter().chain(&found.paths).cloned().collect();
+        paths.sort();
+        paths.dedup();
+        paths.truncate(MOST_KEPT);
+        Listed { count: last.count.max(found.count).max(paths.len() as u64), paths }
     }
 }
 

@@ -21,6 +21,9 @@ use crate::request::Look;
 use crate::source::{ObjectId, Source};
 use crate::survey::{Found, Site, Survey};
 
+/// How many of the files that were kept are named.
+pub(super) const MOST_KEPT: usize = 10;
+
 /// Planning with the sources of all mappings found.
 pub(super) struct Course<'a> {
     pub(super) planning: Planning<'a>,
@@ -39,7 +42,28 @@ impl<'a> Course<'a> {
     /// Returns whether a run of the same commit would find nothing to do.
     pub(super) fn is_settled(&self) -> Result<bool, Error> {
         let stale = make::stale_dirs(&self.planning.view.manifest, &self.workshop());
-        Ok(stale.is_empty() && (self.is_foreseen() || self.inspect()?.is_clean(&self.ownership)))
+        let is_nothing_kept = self.planning.view.manifest.header().kept.count == 0;
+        Ok(stale.is_empty()
+            && ((self.is_foreseen() && is_nothing_kept) || self.is_as_before(&self.inspect()?)))
+    }
+
+    /// Returns whether a look has found what the last sync left: all files of ours as they were,
+    /// and of others only those that it kept and this run would keep again.
+    fn is_as_before(&self, findings: &Findings) -> bool {
+        let last = &self.planning.view.manifest.header().kept;
+        let is_confirmed = self.planning.request.deletion.is_confirmed();
+        // A run that does not look for foreign files has found none, which says nothing of them.
+        let is_same =
+            !self.looks_everywhere() || findings.pruned(&self.ownership, MOST_KEPT) == *last;
+        findings.suspects.is_empty() && is_same && (last.count == 0 || !is_confirmed)
+    }
+
+    /// Returns whether this run looks for foreign files in all owned directories. One in which
+    /// their deletion was confirmed looks for those that the last run kept.
+    pub(super) fn looks_everywhere(&self) -> bool {
+        let Planning { view, request, .. } = self.planning;
+        let is_awaited = view.manifest.header().kept.count > 0 && request.deletion.is_confirmed();
+        request.look != Look::Touched || !self.goes_on || is_awaited
     }
 
     /// Whether a look that was taken before the commit was known says all that this one would.
@@ -55,6 +79,7 @@ impl<'a> Course<'a> {
         let findings = self.inspect()?;
         let Composition { dirs, warnings, .. } = self.compose(&self.visit(&findings), source)?;
         let mut conclusion = Conclusion::new(self.planning, self.mounts, self.goes_on);
+        conclusion.looks_everywhere = self.looks_everywhere();
         conclusion.warn(warnings, &dirs);
         let mut drafts = Drafting {
             request,
@@ -72,6 +97,7 @@ impl<'a> Course<'a> {
             mounts: self.mounts,
             ownership: &self.ownership,
             last: view.manifest.header(),
+            manifest: &view.manifest,
             is_same_profile: self.goes_on,
             user: rustix::process::geteuid().as_raw(),
         };
@@ -88,7 +114,7 @@ impl<'a> Course<'a> {
     fn inspect(&self) -> Result<Findings, Error> {
         let is_brief = self.planning.request.look == Look::Touched;
         let mut findings = Findings::default();
-        if !is_brief || !self.goes_on {
+        if self.looks_everywhere() {
             let found = Round::new(self.inspection()).run();
             findings = found.map_err(|source| Error::Drift { source })?;
         }
@@ -196,7 +222,7 @@ impl<'a> Course<'a> {
     /// A directory that comes or goes may hold files that nobody knows, in a run that would not
     /// look for them elsewhere.
     fn needs_listing(&self, draft: &DirDraft, site: &Site) -> bool {
-        let is_listed = self.planning.request.look != Look::Touched || !self.goes_on;
+        let is_listed = self.looks_everywhere();
         let comes = draft.last.is_none() && *site == Site::Present && !draft.candidates.is_empty();
         let goes = draft.state == DirState::Gone;
         !is_listed && (comes || goes)

@@ -7,6 +7,7 @@ use crate::compose::mount::{self, Mount};
 use crate::plan::{Error, Plan, Work};
 use crate::request::Request;
 use crate::source::Source;
+use crate::warning;
 
 /// What planning goes by.
 #[derive(Debug, Clone, Copy)]
@@ -50,11 +51,15 @@ impl Planning<'_> {
     pub(super) fn nothing(&self) -> Plan {
         let mut warnings = self.view.notices.clone();
         warnings.extend(self.view.manifest.header().warnings.iter().cloned());
+        let foreign_kept = self.view.manifest.header().kept.clone();
+        warnings.extend(warning::of_kept(&foreign_kept));
         Plan {
             changes: Vec::new(),
             unchanged: self.view.manifest.header().files,
             warnings,
             drift: Vec::new(),
+            foreign_kept,
+            withheld: None,
             previous_commit: self.view.commit().map(String::from),
             commit: self.request.commit.clone(),
             request: self.request.clone(),

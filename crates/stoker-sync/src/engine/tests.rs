@@ -3,6 +3,8 @@
 mod absent;
 mod deletion;
 mod drift;
+mod follow;
+mod foreign;
 mod foresight;
 mod overlap;
 mod ownership;
@@ -165,6 +167,41 @@ fn lfs_pointers_fail_with_their_name() {
 }
 
 #[test]
+fn all_lfs_pointers_are_named() {
+    let scratch = Scratch::new();
+    let pointer = |n: u8| format!("version https://git-lfs.github.com/spec/v1\noid {n}\nsize 1\n");
+    let [one, two] = [pointer(1), pointer(2)];
+    let commit = Commit::of([("p/a", "1"), ("p/z.png", &one), ("p/b/c.png", &two)]);
+    let error = sync(&scratch, &commit, &request(&commit, ["p:projects"])).unwrap_err();
+    let said = "2 files are Git LFS pointers, not the files themselves: \"projects/b/c.png\", \
+                \"projects/z.png\"";
+    assert_eq!(error.to_string(), said);
+    assert!(!scratch.exists("data/projects"));
+}
+
+#[test]
+fn a_source_that_is_spelled_wrong_gets_a_suggestion() {
+    let scratch = Scratch::new();
+    let commit = Commit::of([("services/site/projects/a", "1"), ("Shared/x", "2")]);
+    for (source, nearest) in [
+        ("service/site/projects", Some("services/site/projects")),
+        ("services/site/project", Some("services/site/projects")),
+        ("services/stie/nothing", Some("services/site")),
+        ("shared", Some("Shared")),
+        ("services/site/views", None),
+        ("elsewhere", None),
+    ] {
+        let map = format!("{source}:projects");
+        let error = sync(&scratch, &commit, &request(&commit, [&map])).unwrap_err();
+        let told = error.source().unwrap().to_string();
+        let end = nearest.map_or("does not exist".to_owned(), |nearest| {
+            format!("does not exist; did you mean {nearest:?}?")
+        });
+        assert_eq!(told, format!("the source {source:?} {end}"));
+    }
+}
+
+#[test]
 fn links_and_submodules_are_skipped_and_named_again_by_every_run() {
     let scratch = Scratch::new();
     let files = BTreeMap::from([
@@ -225,10 +262,8 @@ fn a_plan_refuses_the_pointers_that_its_write_would_and_reads_small_files_only()
     };
     let mut source = commit.clone();
     let error = plan(&commit).refuse_pointers(&mut source).unwrap_err();
-    assert!(
-        error.to_string().starts_with("\"projects/image.png\" is a Git LFS pointer"),
-        "{error}"
-    );
+    let said = "\"projects/image.png\" is a Git LFS pointer, not the file itself";
+    assert_eq!(error.to_string(), said);
     assert_eq!(source.read, 1, "only what has the size of a pointer is read");
     let fine = Commit::of([("p/large", &large), ("p/z", "z")]);
     plan(&fine).refuse_pointers(&mut fine.clone()).unwrap();

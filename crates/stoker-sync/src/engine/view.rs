@@ -11,10 +11,10 @@ use crate::halves::Halves;
 use crate::lock;
 use crate::manifest::Manifest;
 use crate::name::{STAGING_DIR, STATE_DIR};
-use crate::path::Quoted;
+use crate::path::{Quoted, RelPath};
 use crate::plan::{self, Plan};
 use crate::recover::{self, Finished};
-use crate::request::Request;
+use crate::request::{Origin, Request};
 use crate::source::Source;
 use crate::store::{self, Loaded};
 use crate::warning::Warning;
@@ -40,10 +40,15 @@ pub struct View {
 }
 
 impl View {
-    /// Opens a data directory for looking.
+    /// Opens a data directory for looking. No link is followed.
     pub fn open(data: &Path) -> Result<Self, OpenError> {
+        Self::open_following(data, &[])
+    }
+
+    /// Opens a data directory for looking, and follows these symbolic links below it.
+    pub fn open_following(data: &Path, links: &[RelPath]) -> Result<Self, OpenError> {
         let disk = |source| OpenError::Disk { source };
-        let root = Dir::open_root(data).map_err(disk)?;
+        let root = Dir::open_root(data).and_then(|root| root.following(links)).map_err(disk)?;
         let state = match root.open(STATE_DIR.as_bytes()) {
             Err(error) if error.is_absence() => None,
             opened => Some(opened.map_err(disk)?),
@@ -97,6 +102,11 @@ impl View {
     /// Returns whether no sync has ever been here.
     pub fn is_first(&self) -> bool {
         self.manifest.header().generation == 0
+    }
+
+    /// Returns where the files of the last sync came from, if that is known.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.manifest.header().origin.as_deref()
     }
 
     /// Returns how many files are ours.

@@ -41,7 +41,15 @@ impl<'e> Written<'e> {
         if written.plan.is_noop() {
             return Ok(written);
         }
-        written.prepare(source, cancel)?;
+        if let Err(error) = written.prepare(source, cancel) {
+            // One stops the write; a person who commits the files wants to know all of them.
+            return match error {
+                write::Error::LfsPointers { .. } => {
+                    Err(written.plan.refuse_pointers(source).err().unwrap_or(error))
+                }
+                error => Err(error),
+            };
+        }
         Ok(written)
     }
 
@@ -146,6 +154,7 @@ impl<'e> Written<'e> {
             touched: Halves::of(changes.iter().map(|change| &change.path)),
             changes,
             drift: plan.drift.clone(),
+            foreign_kept: plan.foreign_kept.clone(),
             warnings: plan.warnings.clone(),
         }
     }

@@ -3,7 +3,8 @@
 use super::codec::{Reader, Writer};
 use crate::halves::Halves;
 use crate::path::RelPath;
-use crate::request::Mapping;
+use crate::report::Listed;
+use crate::request::{Mapping, Origin};
 use crate::source::ObjectId;
 use crate::warning::{Code, Warning};
 
@@ -28,6 +29,10 @@ pub(crate) struct Header {
     pub(crate) mappings: Vec<MappingRecord>,
     /// What was skipped and will be skipped until commit or profile change.
     pub(crate) warnings: Vec<Warning>,
+    /// Files in owned directories that no sync brought and that were kept.
+    pub(crate) kept: Listed,
+    /// Where the commit came from, if that was said.
+    pub(crate) origin: Option<Box<Origin>>,
 }
 
 /// A mapping as it was.
@@ -72,6 +77,8 @@ impl Header {
             owed: Halves::default(),
             mappings: Vec::new(),
             warnings: Vec::new(),
+            kept: Listed::default(),
+            origin: None,
         }
     }
 
@@ -97,6 +104,13 @@ impl Header {
             writer.bytes(&warning.path);
             writer.bytes(warning.message.as_bytes());
         }
+        writer.number(self.kept.count);
+        writer.number(self.kept.paths.len() as u64);
+        self.kept.paths.iter().for_each(|path| writer.bytes(path));
+        let origin = self.origin.as_ref();
+        let words = origin.map(|origin| [&origin.repository, &origin.reference, &origin.process]);
+        writer.number(words.map_or(0, |words| words.len() as u64));
+        words.into_iter().flatten().for_each(|word| writer.bytes(word.as_bytes()));
     }
 
     /// Unpacks a header.
@@ -111,8 +125,30 @@ impl Header {
             owed: Halves::from_bits(reader.byte()?),
             mappings: (0..reader.count()?).map(|_| mapping(reader)).collect::<Option<_>>()?,
             warnings: (0..reader.count()?).map(|_| warning(reader)).collect::<Option<_>>()?,
+            kept: kept(reader)?,
+            origin: origin(reader)?,
         })
     }
+}
+
+/// Headers of earlier versions end before it.
+fn kept(reader: &mut Reader<'_>) -> Option<Listed> {
+    if reader.0.is_empty() {
+        return Some(Listed::default());
+    }
+    let count = reader.number()?;
+    let paths = (0..reader.count()?).map(|_| path(reader)).collect::<Option<_>>()?;
+    Some(Listed { count, paths })
+}
+
+/// Headers of earlier versions end before it. `None` is damage.
+#[expect(clippy::option_option, reason = "damage is not the same as an origin that is not known")]
+fn origin(reader: &mut Reader<'_>) -> Option<Option<Box<Origin>>> {
+    if reader.0.is_empty() || reader.number()? == 0 {
+        return Some(None);
+    }
+    let [repository, reference, process] = [text(reader)?, text(reader)?, text(reader)?];
+    Some(Some(Box::new(Origin { repository, reference, process })))
 }
 
 fn text(reader: &mut Reader<'_>) -> Option<String> {

@@ -51,13 +51,17 @@ const TEXTS: &[(&str, Fate)] = &[
     ("\u{200b}", Fate::Exact),
     ("resource.json", Fate::Exact),
     ("...", Fate::NotForIgnition),
-    (".hidden", Fate::NotForIgnition),
+    (".hidden", Fate::Exact),
     ("trailing.", Fate::NotForIgnition),
     ("trailing ", Fate::NotForIgnition),
     (" leading", Fate::NotForIgnition),
     (" ", Fate::NotForIgnition),
-    (".gitignore", Fate::NotForIgnition),
-    (".gitmodules", Fate::NotForIgnition),
+    (".gitignore", Fate::Exact),
+    (".gitattributes", Fate::Exact),
+    (".github", Fate::Exact),
+    (".editorconfig", Fate::Exact),
+    (".gitmodules", Fate::Exact),
+    (".hidden.", Fate::NotForIgnition),
     ("a\\b", Fate::NotForIgnition),
     ("..\\..\\etc", Fate::NotForIgnition),
     ("a?b", Fate::NotForIgnition),
@@ -174,7 +178,15 @@ fn identity_covers_what_is_below_and_nothing_beside() {
         ("projects/redundancy.xml", false),
         ("redundancy.xml", true),
         ("valueStore.idb", true),
+        ("config/ignition/tags/valueStore.idb", true),
+        ("config/ignition/tags/valueStore.idb-wal", false),
+        (".uuid", true),
+        ("projects/.uuid", false),
         (".ignition-seed-complete", true),
+        ("projects/p/.git", true),
+        ("projects/p/.git/objects/00/11", true),
+        ("projects/p/.gitignore", false),
+        ("projects/p/.github/x", false),
         ("projects/.resources", true),
         ("x/y/.resources/z", true),
         (".stoker/lock", true),
@@ -187,6 +199,28 @@ fn identity_covers_what_is_below_and_nothing_beside() {
     }
 }
 
+#[test]
+fn a_destination_that_no_run_ever_writes_is_a_mistake() {
+    for (path, fault) in [
+        ("config/local", Some(NameFault::Identity)),
+        ("config/local/keys", Some(NameFault::Identity)),
+        ("redundancy.xml", Some(NameFault::Identity)),
+        (".uuid", Some(NameFault::Identity)),
+        ("config/ignition/tags/valueStore.idb", Some(NameFault::Identity)),
+        ("config/resources/.resources/x", Some(NameFault::RuntimeCache)),
+        ("projects/p/.git/hooks", Some(NameFault::Git)),
+        ("projects/p/.Git", Some(NameFault::Git)),
+        (".stoker/x", Some(NameFault::Reserved)),
+        ("config/resources/local", None),
+        ("config/resources/local/ignition/system-properties", None),
+        ("config", None),
+        ("projects/.gitignore", None),
+    ] {
+        let checked = check_mapped(&RelPath::parse(path).unwrap());
+        assert_eq!(checked.err(), fault, "{path}");
+    }
+}
+
 // A9, A10
 #[test]
 fn where_case_is_ignored_every_spelling_of_a_kept_path_is_kept() {
@@ -194,6 +228,9 @@ fn where_case_is_ignored_every_spelling_of_a_kept_path_is_kept() {
         "Config/LOCAL/a",
         "CONFIG/Resources/Local",
         "valuestore.IDB",
+        "config/ignition/VALUESTORE.idb/x",
+        ".UUID",
+        "projects/p/.GIT/config",
         "x/.RESOURCES/y",
         ".Stoker/lock",
         ".SYNC-staging",

@@ -1,16 +1,18 @@
 //! From what should be and what is to what will be done: pure.
 
 mod delete;
+mod foreign;
 mod record;
 mod spelling;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::draft::{Candidate, Cause, DirDraft};
-use super::{Action, Change, DriftKind, Drifted, Error, Put, Work};
+use super::{Action, Change, DriftKind, Drifted, Error, MassDeletion, Put, Work};
 use crate::compose::below_mapping;
 use crate::compose::mount::{Content, Mount};
 use crate::disk::{Look, Nature};
+use crate::manifest::Manifest;
 use crate::manifest::header::Header;
 use crate::manifest::record::{FileRecord, Stat};
 use crate::own::Ownership;
@@ -38,6 +40,8 @@ pub(crate) struct Decision<'a> {
     pub(crate) ownership: &'a Ownership<'a>,
     /// The header of the last sync.
     pub(crate) last: &'a Header,
+    /// What the last sync left.
+    pub(crate) manifest: &'a Manifest,
     /// Whether the profile is that of the last sync, so that what differs is drift.
     pub(crate) is_same_profile: bool,
     /// Who we are to the disk.
@@ -51,6 +55,10 @@ pub(crate) struct Decided {
     pub(crate) changes: Vec<Change>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) drift: Vec<Drifted>,
+    /// A mass deletion that is left out.
+    pub(crate) withheld: Option<MassDeletion>,
+    /// Files that no sync brought and that are kept, sorted.
+    pub(crate) kept: BTreeSet<RelPath>,
     /// How many files of ours are not as they should be and stay so.
     pub(crate) left: u64,
     pub(crate) counts: Counts,
@@ -69,8 +77,8 @@ struct Deciding<'a> {
     facts: &'a Facts,
     /// Files of ours that go, with the mapping of the last sync that brought them.
     dropped: HashMap<RelPath, u16>,
-    /// Files that nobody knows, in directories of ours.
-    foreign: Vec<RelPath>,
+    /// Files that no sync brought, in directories of ours, and what they are to the commit.
+    foreign: Vec<Drifted>,
     /// Those of them that go.
     orphans: BTreeSet<RelPath>,
     /// Files of ours that stay under another spelling: how they will be spelled, and how they were.
@@ -95,7 +103,7 @@ enum Outcome {
 
 impl Decision<'_> {
     /// Decides.
-    pub(crate) fn run(self, drafts: Vec<DirDraft>, facts: &Facts) -> Result<Decided, Error> {
+    pub(crate) fn run(self, mut drafts: Vec<DirDraft>, facts: &Facts) -> Result<Decided, Error> {
         let is_left_behind = |draft: &&DirDraft| draft.last.is_some() && draft.is_forgotten();
         let mut deciding = Deciding {
             by: self,
@@ -113,7 +121,9 @@ impl Decision<'_> {
             out: Decided::default(),
         };
         deciding.see_what_goes(&drafts);
-        deciding.limit(&drafts)?;
+        deciding.keep_foreign(&drafts);
+        deciding.check_repository()?;
+        deciding.limit(&mut drafts)?;
         for (index, draft) in drafts.into_iter().enumerate() {
             deciding.decide_dir(draft, index)?;
         }
@@ -164,11 +174,11 @@ impl Deciding<'_> {
             Site::Blocked { at, .. } if self.dropped.contains_key(at) => {
                 self.grafts.insert(at.clone());
             }
-            Site::Blocked { at, nature } => {
-                let found = match nature {
-                    Nature::Link => "a symbolic link stands that nobody here made",
-                    _ => "a file stands that nobody here made",
-                };
+            Site::Blocked { at, nature: Nature::Link } => {
+                return Err(Error::Link { path: at.clone() });
+            }
+            Site::Blocked { at, .. } => {
+                let found = "there is a file that no sync brought";
                 return Err(Error::Conflict { path: at.clone(), wanted: "a directory", found });
             }
         }
@@ -188,7 +198,7 @@ impl Deciding<'_> {
                     self.dropped.contains_key(inside) || is_ours && self.orphans.contains(inside)
                 };
                 if !files.iter().all(goes) {
-                    let found = "a directory stands with files that nobody here made";
+                    let found = "there is a directory with files that no sync brought";
                     return Err(Error::Conflict { path: path.clone(), wanted: "a file", found });
                 }
                 self.out.work.clears.push(path.clone());

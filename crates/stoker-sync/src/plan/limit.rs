@@ -28,21 +28,14 @@ pub struct MassDeletion {
 pub struct Place {
     /// A mapping's destination.
     pub destination: RelPath,
-    /// Its source; `None` where no mapping of the last sync went.
-    pub source: Option<RelPath>,
+    /// Its source.
+    pub source: RelPath,
 }
 
 /// Files and deletions by mapping.
 #[derive(Debug, Default)]
 pub(super) struct Census {
-    places: BTreeMap<Place, Count>,
-}
-
-#[derive(Debug, Default, Clone, Copy)]
-struct Count {
-    ours: Tally,
-    /// Only of files that go: what nobody here made and nobody removes says nothing about a commit.
-    foreign: u64,
+    places: BTreeMap<Place, Tally>,
 }
 
 /// Files that the last sync had left, and those of them that go.
@@ -55,21 +48,12 @@ struct Tally {
 impl Census {
     /// Counts files that the last sync had left.
     pub(super) fn add(&mut self, place: Place, files: u64) {
-        self.places.entry(place).or_default().ours.total += files;
+        self.places.entry(place).or_default().total += files;
     }
 
     /// Counts a file of these that would go.
     pub(super) fn delete(&mut self, place: Place) {
-        self.places.entry(place).or_default().ours.deleted += 1;
-    }
-
-    /// Counts a file that nobody here made and that would go; with the files of a mapping to the
-    /// same destination, if there is one.
-    pub(super) fn delete_foreign(&mut self, destination: &RelPath) {
-        let is_there = |place: &&Place| place.destination == *destination;
-        let place = self.places.keys().rfind(is_there).cloned();
-        let new = || Place { destination: destination.clone(), source: None };
-        self.places.entry(place.unwrap_or_else(new)).or_default().foreign += 1;
+        self.places.entry(place).or_default().deleted += 1;
     }
 
     /// Stops a run that would delete too much.
@@ -78,40 +62,23 @@ impl Census {
             Deletion::Unlimited | Deletion::Percent(100..) => return Ok(()),
             Deletion::Percent(percent) => u64::from(percent),
         };
-        let mut all = Count::default();
-        for (place, count) in &self.places {
-            let refused = count.check(percent);
-            refused.map_err(|tally| tally.refusal(Some(count.place(place))))?;
-            all.ours.deleted += count.ours.deleted;
-            all.ours.total += count.ours.total;
-            all.foreign += count.foreign;
+        let mut all = Tally::default();
+        for (place, tally) in &self.places {
+            if tally.is_too_much(percent) {
+                return Err(tally.refusal(Some(place.clone())));
+            }
+            all.deleted += tally.deleted;
+            all.total += tally.total;
         }
-        all.check(percent).map_err(|tally| tally.refusal(None))
-    }
-}
-
-impl Count {
-    /// Files that nobody here made came from nowhere.
-    fn place(self, place: &Place) -> Place {
-        let source = place.source.clone().filter(|_| self.foreign == 0);
-        Place { source, ..place.clone() }
-    }
-
-    fn check(self, percent: u64) -> Result<(), Tally> {
-        let Self { ours, foreign } = self;
-        let both = Tally { deleted: ours.deleted + foreign, total: ours.total + foreign };
-        let is_most = both.deleted * 100 > both.total * percent && both.deleted >= FLOOR;
-        match (ours.is_all(), both.is_all() || is_most) {
-            (true, _) if foreign == 0 => Err(ours),
-            (_, true) | (true, _) => Err(both),
-            (false, false) => Ok(()),
-        }
+        if all.is_too_much(percent) { Err(all.refusal(None)) } else { Ok(()) }
     }
 }
 
 impl Tally {
-    fn is_all(self) -> bool {
-        self.deleted >= self.total && self.total >= SMALL
+    fn is_too_much(self, percent: u64) -> bool {
+        let is_all = self.deleted >= self.total && self.total >= SMALL;
+        let is_most = self.deleted * 100 > self.total * percent && self.deleted >= FLOOR;
+        is_all || is_most
     }
 
     fn refusal(self, place: Option<Place>) -> MassDeletion {
@@ -137,10 +104,10 @@ impl fmt::Display for Place {
         } else {
             write!(f, "in {:?}", self.destination)?;
         }
-        match &self.source {
-            Some(source) if !source.is_root() => write!(f, " that came from {source:?}"),
-            Some(_) | None => Ok(()),
+        if self.source.is_root() {
+            return Ok(());
         }
+        write!(f, " that came from {:?}", self.source)
     }
 }
 
@@ -169,7 +136,7 @@ mod tests {
 
     fn place(source: &str) -> Place {
         let path = |text: &str| RelPath::parse(text).unwrap();
-        Place { destination: path("projects"), source: Some(path(source)) }
+        Place { destination: path("projects"), source: path(source) }
     }
 
     #[test]
@@ -184,21 +151,6 @@ mod tests {
         let said = "this would delete 12 of 12 files in \"projects\" that came from \"site\"";
         assert_eq!(refusal, said);
         assert_eq!(census.check(Deletion::Unlimited), Ok(()));
-    }
-
-    #[test]
-    fn files_that_nobody_here_made_count_when_they_go() {
-        let (projects, mut census) = (RelPath::parse("projects").unwrap(), Census::default());
-        census.add(place("core"), 40);
-        (0..49).for_each(|_| census.delete_foreign(&projects));
-        assert_eq!(census.check(Deletion::Percent(50)), Ok(()), "less than 50");
-        census.delete_foreign(&projects);
-        let refusal = census.check(Deletion::Percent(50)).unwrap_err();
-        assert_eq!(refusal.to_string(), "this would delete 50 of 90 files in \"projects\"");
-        let mut census = Census::default();
-        (0..10).for_each(|_| census.delete_foreign(&projects));
-        let refusal = census.check(Deletion::Percent(50)).unwrap_err().to_string();
-        assert_eq!(refusal, "this would delete 10 of 10 files in \"projects\"");
     }
 
     #[test]

@@ -16,20 +16,20 @@ impl Plan {
         let may_be = |put: &&Put| put.recipe.is_none() && lfs::may_be(put.size);
         let puts: Vec<&Put> = self.work.puts.iter().filter(may_be).collect();
         let blobs: Vec<ObjectId> = puts.iter().map(|put| put.blob).collect();
-        let mut pointer = None;
+        let mut paths = Vec::new();
         let read = source.read(&blobs, &mut |index, size, content| {
             let mut bytes = Vec::new();
             // What breaks off is no pointer; the write will notice that it broke off.
             drop(content.take(size.min(lfs::SIZE)).read_to_end(&mut bytes));
             if lfs::is_pointer(&bytes) {
-                pointer = Some(puts[index].path.clone());
-                return ControlFlow::Break(());
+                paths.push(puts[index].path.clone());
             }
             ControlFlow::Continue(())
         });
-        match pointer {
-            Some(path) => Err(write::Error::LfsPointer { path }),
-            None => read.map_err(|source| write::Error::Read { source }),
+        if !paths.is_empty() {
+            paths.sort();
+            return Err(write::Error::LfsPointers { paths });
         }
+        read.map_err(|source| write::Error::Read { source })
     }
 }

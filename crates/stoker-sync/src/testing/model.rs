@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Blob, Files};
 use crate::compose::Case;
 use crate::name;
-use crate::path::{below, file_name, within};
+use crate::path::{self, below, file_name, within};
 use crate::request::{Mapping, Presence, Prune, Request};
 use crate::source::Kind;
 
@@ -46,6 +46,9 @@ pub(crate) fn sync(world: &World, commit: &Files, request: &Request) -> Result<W
     if found.iter().any(is_missing) || request.mappings.iter().any(is_link) {
         return Err(Refused);
     }
+    if has_clash(&items(&found, request), &[], 0) {
+        return Err(Refused);
+    }
     let desired = desired(&found, request);
     let dropped = |path: &Path| !desired.contains_key(path) && !stays(path, world, &found, request);
     let dropped: BTreeSet<Path> = world.ours.keys().filter(|path| dropped(path)).cloned().collect();
@@ -76,6 +79,83 @@ pub(crate) fn sync(world: &World, commit: &Files, request: &Request) -> Result<W
         after.ours.insert(path, Some(owner));
     }
     Ok(after)
+}
+
+/// Something that a mapping has at a path.
+struct Item {
+    path: Path,
+    mapping: usize,
+    is_dir: bool,
+    is_destination: bool,
+}
+
+/// Returns what each mapping has, and where, as far as it is neither excluded nor kept.
+fn items(found: &[(&Mapping, Found<'_>)], request: &Request) -> Vec<Item> {
+    let mut items = Vec::new();
+    for (number, (mapping, found)) in found.iter().enumerate() {
+        let target = destination(mapping, found);
+        let is_out = |path: &[u8], is_dir: bool| {
+            let inner = match found {
+                Found::File(_) if !is_dir => file_name(path),
+                _ => below(path, &target).unwrap_or_default(),
+            };
+            let excludes = &request.excludes;
+            name::keeper(path, Case::Matters).is_some()
+                || if is_dir {
+                    excludes.excludes_all_below(path)
+                        || !inner.is_empty() && excludes.excludes_all_below(inner)
+                } else {
+                    excludes.excludes(path) || excludes.excludes(inner)
+                }
+        };
+        let mut add = |path: &[u8], is_dir: bool| {
+            let way = crate::path::ancestors(path).skip(1).map(|dir| (dir, true));
+            for (at, is_dir) in way.chain([(path, is_dir)]) {
+                if is_out(at, is_dir) {
+                    return;
+                }
+                let is_destination = within(&target, at);
+                let path = at.to_vec();
+                items.push(Item { path, mapping: number, is_dir, is_destination });
+            }
+        };
+        match found {
+            Found::Absent => {}
+            Found::File(_) => add(&target, false),
+            Found::Dir(files) => {
+                if !target.is_empty() {
+                    add(&target, true);
+                }
+                for (name, (kind, _)) in files {
+                    let path = join(&target, name);
+                    if matches!(kind, Kind::File | Kind::Executable) {
+                        add(&path, false);
+                    } else if path::parent(&path) != target.as_slice() {
+                        add(path::parent(&path), true);
+                    }
+                }
+            }
+        }
+    }
+    items
+}
+
+/// Returns whether the destination of a file is a directory of another mapping.
+fn has_clash(items: &[Item], dir: &[u8], floor: usize) -> bool {
+    let is_here = |item: &&Item| path::parent(&item.path) == dir && item.mapping >= floor;
+    let here: Vec<&Item> = items.iter().filter(is_here).collect();
+    let paths: BTreeSet<&Path> = here.iter().map(|item| &item.path).collect();
+    paths.into_iter().any(|name| {
+        let mut named: Vec<&&Item> = here.iter().filter(|item| item.path == *name).collect();
+        named.sort_by_key(|item| item.mapping);
+        let Some(top) = named.last() else { return false };
+        let covered = named.iter().rev().find(|item| item.is_dir != top.is_dir);
+        let is_mapped_file = |item: &&&Item| !item.is_dir && item.is_destination;
+        if covered.is_some() && named.iter().any(is_mapped_file) {
+            return true;
+        }
+        top.is_dir && has_clash(items, name, covered.map_or(floor, |item| item.mapping + 1))
+    })
 }
 
 fn is_of(mapping: &Mapping, (source, destination): &(Path, Path)) -> bool {

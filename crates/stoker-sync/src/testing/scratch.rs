@@ -85,6 +85,16 @@ impl Scratch {
         std::fs::set_permissions(self.path(below), permissions).unwrap();
     }
 
+    /// Gives something to another user; returns whether that is allowed.
+    pub(crate) fn chown(&self, below: &str, user: u32, group: u32) -> bool {
+        std::os::unix::fs::chown(self.path(below), Some(user), Some(group)).is_ok()
+    }
+
+    pub(crate) fn owner(&self, below: impl AsRef<[u8]>) -> (u32, u32) {
+        let meta = std::fs::symlink_metadata(self.path(below)).unwrap();
+        (meta.uid(), meta.gid())
+    }
+
     pub(crate) fn rename(&self, from: &str, to: &str) {
         std::fs::rename(self.path(from), self.path(to)).unwrap();
     }
@@ -194,7 +204,12 @@ impl Scratch {
     }
 
     pub(crate) fn options(&self) -> Options {
-        Options { data: self.path("data"), missing: Missing::Create, lock_timeout: Duration::ZERO }
+        Options {
+            data: self.path("data"),
+            missing: Missing::Create,
+            lock_timeout: Duration::ZERO,
+            follow: Vec::new(),
+        }
     }
 
     pub(crate) fn engine(&self) -> Engine {

@@ -45,11 +45,11 @@ pub enum Error {
         /// What arrived.
         found: ObjectId,
     },
-    /// The file is a stand-in for one that git does not hold.
-    #[error("{path:?} is a Git LFS pointer, not the file itself; exclude it or commit the file")]
-    LfsPointer {
-        /// The destination.
-        path: RelPath,
+    /// Files are stand-ins for ones that git does not hold.
+    #[error("{}", name_pointers(.paths))]
+    LfsPointers {
+        /// The destinations, sorted.
+        paths: Vec<RelPath>,
     },
     /// A file could not be made from its blob.
     #[error("failed to make {path:?}")]
@@ -65,6 +65,22 @@ pub enum Error {
     /// The run was asked to end.
     #[error(transparent)]
     Cancelled(Cancelled),
+}
+
+/// How many pointers a message names.
+const MOST_NAMED: usize = 100;
+
+fn name_pointers(paths: &[RelPath]) -> String {
+    if let [path] = paths {
+        return format!("{path:?} is a Git LFS pointer, not the file itself");
+    }
+    let names: Vec<_> = paths.iter().take(MOST_NAMED).map(|path| format!("{path:?}")).collect();
+    let more = match paths.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (count, names) = (paths.len(), names.join(", "));
+    format!("{count} files are Git LFS pointers, not the files themselves: {names}{more}")
 }
 
 impl Error {

@@ -1,12 +1,12 @@
-//! The exclude list of a profile: globs, and the product's rule for a trailing slash.
+//! The exclude list of a profile: globs, and the product's rules for directories.
 
 use super::{Glob, GlobError, GlobFault, expand};
 
 /// A set of exclude patterns.
 ///
-/// A pattern means what [`Glob`] says, with one addition: a trailing slash stands for a directory
-/// and everything below it. Upstream `**/.git/` matches only names that end in a slash, which no
-/// relative path does, so that it excludes nothing; here it works.
+/// A pattern means what [`Glob`] says, with two additions. A pattern that matches a directory also
+/// excludes everything below it. A trailing slash stands for a directory only: upstream `**/.git/`
+/// matches names that end in a slash, which no relative path does; here it works.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Excludes {
     rules: Vec<Rule>,
@@ -71,20 +71,24 @@ impl Rule {
 
     fn excludes(&self, file: &[u8]) -> bool {
         match self {
-            Self::Path(glob) => glob.matches(file),
+            Self::Path(glob) => glob.matches_path_or_ancestor(file),
             Self::Directory(glob) => glob.matches_ancestor(file),
         }
     }
 
     fn excludes_all_below(&self, directory: &[u8]) -> bool {
         match self {
-            Self::Path(glob) => glob.matches_all_below(directory),
-            Self::Directory(glob) => {
-                !directory.is_empty()
-                    && (glob.matches(directory) || glob.matches_ancestor(directory))
+            Self::Path(glob) => {
+                glob.matches_all_below(directory) || matches_directory(glob, directory)
             }
+            Self::Directory(glob) => matches_directory(glob, directory),
         }
     }
+}
+
+/// Returns whether a pattern matches a directory or one above it.
+fn matches_directory(glob: &Glob, directory: &[u8]) -> bool {
+    !directory.is_empty() && glob.matches_path_or_ancestor(directory)
 }
 
 /// Reads one pattern of the list; each alternative of its braces may have a trailing slash.

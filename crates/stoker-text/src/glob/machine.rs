@@ -121,6 +121,13 @@ impl Program {
             Self::Large(machine) => machine.matches_ancestor(path),
         }
     }
+
+    pub(super) fn matches_path_or_ancestor(&self, path: &[u8]) -> bool {
+        match self {
+            Self::Small(machine) => machine.matches_path_or_ancestor(path),
+            Self::Large(machine) => machine.matches_path_or_ancestor(path),
+        }
+    }
 }
 
 impl<const W: usize> Machine<W> {
@@ -166,6 +173,13 @@ impl<const W: usize> Machine<W> {
 
     fn matches_ancestor(&self, path: &[u8]) -> bool {
         self.read(path, |states| self.accepts(states)).is_break()
+    }
+
+    fn matches_path_or_ancestor(&self, path: &[u8]) -> bool {
+        match self.read(path, |states| self.accepts(states)) {
+            ControlFlow::Break(()) => true,
+            ControlFlow::Continue(states) => states.is_some_and(|states| self.accepts(&states)),
+        }
     }
 
     fn start() -> States<W> {

@@ -198,6 +198,20 @@ fn a_trailing_slash_counts_within_braces_too() {
 }
 
 #[test]
+fn a_pattern_that_matches_a_directory_excludes_everything_below_it() {
+    let excludes = excludes(&[".github", "**/node_modules", "a/*", "doc?"]);
+    for hit in [".github/workflows/ci.yml", "x/node_modules/y/z.js", "a/b/c", "a/b", "docs/index"] {
+        assert!(excludes.excludes(hit.as_bytes()), "{hit}");
+    }
+    for miss in ["x/.github/ci.yml", ".githubs/x", "node_modules2/x", "a", "b/docs/x"] {
+        assert!(!excludes.excludes(miss.as_bytes()), "{miss}");
+    }
+    assert!(excludes.excludes_all_below(b".github"));
+    assert!(excludes.excludes_all_below(b".github/workflows"));
+    assert!(!excludes.excludes_all_below(b""));
+}
+
+#[test]
 fn an_exclude_that_no_path_can_match_is_refused() {
     for pattern in ["", "/", "/a/**", "./a", "a//b", "../a", "a/./b"] {
         let error = Excludes::parse(["**/.git/", pattern]).unwrap_err();

@@ -1,4 +1,5 @@
 use super::*;
+use crate::outcome::Warned;
 
 const LOOK: Look = Look::Stat;
 
@@ -22,7 +23,7 @@ fn files_are_looked_at_every_ten_minutes_and_again_when_a_look_was_not_one() {
     ] {
         let mut memory = Memory::default();
         assert_eq!(memory.look(LOOK, at(0)), LOOK, "the first time");
-        memory.take(&outcome(status, commits), look, at(0));
+        memory.take(&mut outcome(status, commits), look, at(0));
         let next = if is_checked { Look::Touched } else { LOOK };
         assert_eq!(memory.look(LOOK, at(9)), next, "{status:?} {commits:?} {look:?}");
         assert_eq!(memory.look(LOOK, at(10)), LOOK);
@@ -34,7 +35,7 @@ fn a_look_that_a_new_commit_took_the_place_of_follows_at_once() {
     let (now, minute) = (Instant::now(), Some(Duration::from_mins(1)));
     let mut memory = Memory::default();
     let mut pause = |status, commits, look| {
-        memory.take(&outcome(status, commits), look, now);
+        memory.take(&mut outcome(status, commits), look, now);
         memory.pause(minute, 0.5)
     };
     assert_eq!(pause(Status::Synced, ["a", "b"], LOOK), Duration::ZERO);
@@ -46,7 +47,7 @@ fn a_look_that_a_new_commit_took_the_place_of_follows_at_once() {
     let mut first = outcome(Status::Synced, ["", "a"]);
     first.previous_commit = None;
     let mut memory = Memory::default();
-    memory.take(&first, LOOK, now);
+    memory.take(&mut first, LOOK, now);
     assert_ne!(memory.pause(minute, 0.5), Duration::ZERO, "all was written just now");
 }
 
@@ -54,7 +55,7 @@ fn a_look_that_a_new_commit_took_the_place_of_follows_at_once() {
 fn a_state_is_told_once_and_every_sync() {
     let now = Instant::now();
     let mut memory = Memory::default();
-    let mut told = |status, commits| memory.take(&outcome(status, commits), LOOK, now);
+    let mut told = |status, commits| memory.take(&mut outcome(status, commits), LOOK, now);
     assert!(told(Status::Synced, ["a", "b"]));
     assert!(told(Status::Synced, ["b", "c"]));
     assert!(told(Status::Unchanged, ["c", "c"]));
@@ -85,4 +86,35 @@ fn pauses_are_spread_and_shorter_after_failures_until_they_have_grown() {
         let off = paused.abs_diff(pause);
         assert!(off < Duration::from_millis(1), "{failures} {interval:?} {chance}: {paused:?}");
     }
+}
+
+#[test]
+fn a_standing_warning_is_news_once_and_two_flips_are_counted_after_the_first_run() {
+    let now = Instant::now();
+    let mut memory = Memory::default();
+    let warned = |code, message: &str| Warned {
+        code,
+        path: crate::outcome::Name(Vec::new()),
+        message: message.to_owned(),
+        is_known: false,
+    };
+    let mut news = |warnings: Vec<Warned>| {
+        let mut outcome = outcome(Status::Unchanged, ["a", "a"]);
+        outcome.warnings = warnings;
+        let is_news = memory.take(&mut outcome, LOOK, now);
+        let fresh = outcome.warnings.iter().filter(|warned| !warned.is_known).count();
+        (is_news, fresh, memory.flips)
+    };
+    let kept = || warned(WarningCode::ForeignFilesKept, "60 files");
+    let other = |message| warned(WarningCode::OtherSource, message);
+    assert_eq!(
+        news(vec![kept(), other("by pid 1")]),
+        (true, 2, 0),
+        "the first run replaces nothing"
+    );
+    assert_eq!(news(vec![kept()]), (false, 0, 0));
+    assert_eq!(news(vec![kept(), other("by pid 2")]), (true, 1, 1));
+    assert_eq!(news(vec![kept(), other("by pid 3")]), (true, 1, 2));
+    assert_eq!(news(vec![]), (false, 0, 2));
+    assert_eq!(news(vec![kept()]), (true, 1, 2), "it came back");
 }

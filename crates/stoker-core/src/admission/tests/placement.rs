@@ -104,6 +104,13 @@ fn sub_paths_are_kept_with_the_variables_that_they_need() {
     assert_eq!(data["subPathExpr"], "$(SITE)/data");
     assert_eq!(outcome.env("SITE"), Some("a"));
     assert_eq!(outcome.env("OTHER"), None);
+    // A variable that the agent can't have would keep the pod from starting.
+    let pod = gateway("g").gateway(|gateway| {
+        gateway.volume_mounts.as_mut().unwrap()[0].sub_path_expr = Some("$(SITE)".to_owned());
+    });
+    let outcome = admit(pod, &[plant()]);
+    let Decision::Admit(warnings) = &outcome.decision else { panic!("{:?}", outcome.decision) };
+    assert!(warnings[0].contains("\"SITE\""), "{warnings:?}");
     let pod = gateway("g").gateway(|gateway| {
         gateway.volume_mounts.as_mut().unwrap()[0].sub_path = Some("site".to_owned());
     });
@@ -138,6 +145,18 @@ fn names_and_ports_that_are_taken_are_replaced() {
     assert_eq!(outcome.env("HEALTH_PORT"), Some("8084"));
     assert_eq!(outcome.env("METRICS_PORT"), Some("8086"));
     assert_eq!(outcome.agent()["startupProbe"]["httpGet"]["port"], 8084);
+}
+
+#[test]
+fn agents_in_the_network_of_a_node_have_ports_of_their_own_and_reserve_none() {
+    let on_host = |name: &str| {
+        let pod = gateway(name).spec(|spec| spec.host_network = Some(true));
+        admit(pod, &[plant()])
+    };
+    let (one, other) = (on_host("ignition-0"), on_host("ignition-1"));
+    assert_ne!(one.env("HEALTH_PORT"), other.env("HEALTH_PORT"));
+    assert_ne!(one.env("HEALTH_PORT"), Some("8082"));
+    assert_eq!(one.agent()["ports"], json!([]));
 }
 
 // R65

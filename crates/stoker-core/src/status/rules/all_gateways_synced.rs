@@ -5,20 +5,21 @@
 use stoker_api::condition::{ConditionType, Reason};
 
 use crate::gateway::Gateway;
-use crate::status::{Facts, Judgement, Rule};
+use crate::status::{Facts, Judge, Judgement, Rule};
 
-pub(super) const RULE: Rule = Rule { condition: ConditionType::AllGatewaysSynced, judge };
+pub(super) const RULE: Rule =
+    Rule { condition: ConditionType::AllGatewaysSynced, judge: Judge::Always(judge) };
 
-fn judge(facts: &Facts<'_>) -> Option<Judgement> {
+fn judge(facts: &Facts<'_>) -> Judgement {
     let all = facts.gateways;
     let synced = all.iter().filter(|gateway| gateway.is_synced()).count();
-    let mut message = format!("{synced}/{} synced", all.len());
-    let overridden = all.iter().filter(|gateway| gateway.is_overridden).count();
-    if overridden > 0 {
-        message.push_str(&format!(", {overridden} overridden"));
-    }
+    let overridden = match all.iter().filter(|gateway| gateway.is_overridden).count() {
+        0 => String::new(),
+        count => format!(", {count} overridden"),
+    };
+    let message = format!("{synced}/{} synced{overridden}", all.len());
     let is_open = |gateway: &Gateway| !gateway.is_synced() && !gateway.is_failed();
-    Some(if all.is_empty() {
+    if all.is_empty() {
         Judgement::no(Reason::NoGatewaysDiscovered, message)
     } else if synced == all.len() {
         Judgement::yes(Reason::SyncSucceeded, message)
@@ -26,5 +27,5 @@ fn judge(facts: &Facts<'_>) -> Option<Judgement> {
         Judgement::no(Reason::SyncInProgress, message)
     } else {
         Judgement::no(Reason::GatewaysFailed, message)
-    })
+    }
 }

@@ -2,9 +2,10 @@
 
 use stoker_api::condition::{ConditionType, Reason};
 
-use crate::status::{Facts, Judgement, Rule};
+use crate::status::{Facts, Judge, Judgement, Rule};
 
-pub(super) const RULE: Rule = Rule { condition: ConditionType::DeletionBlocked, judge };
+pub(super) const RULE: Rule =
+    Rule { condition: ConditionType::DeletionBlocked, judge: Judge::WhereItApplies(judge) };
 
 fn judge(facts: &Facts<'_>) -> Option<Judgement> {
     let mut blocked = facts.gateways.iter().filter_map(|gateway| {

@@ -4,12 +4,13 @@ use stoker_api::condition::{ConditionType, Reason};
 use stoker_api::contract::cap;
 
 use crate::gateway::Gateway;
-use crate::status::{Facts, Judgement, Rule};
+use crate::status::{Facts, Judge, Judgement, Rule};
 
 /// How many paths the message names.
 const NAMED: usize = 3;
 
-pub(super) const RULE: Rule = Rule { condition: ConditionType::DriftDetected, judge };
+pub(super) const RULE: Rule =
+    Rule { condition: ConditionType::DriftDetected, judge: Judge::WhereItApplies(judge) };
 
 fn judge(facts: &Facts<'_>) -> Option<Judgement> {
     let mut modified = facts.gateways.iter().filter_map(modified);

@@ -3,12 +3,13 @@
 use stoker_api::condition::{ConditionType, Reason};
 
 use crate::reconcile::Remote;
-use crate::status::{Facts, Judgement, Rule, condition};
+use crate::status::{Facts, Judge, Judgement, Rule, condition};
 
-pub(super) const RULE: Rule = Rule { condition: ConditionType::RefResolved, judge };
+pub(super) const RULE: Rule =
+    Rule { condition: ConditionType::RefResolved, judge: Judge::Always(judge) };
 
-fn judge(facts: &Facts<'_>) -> Option<Judgement> {
-    Some(match facts.remote {
+fn judge(facts: &Facts<'_>) -> Judgement {
+    match facts.remote {
         Remote::Resolved(resolution) => {
             let warnings = resolution.warnings.iter().map(|warning| format!("; {warning}"));
             let warnings: String = warnings.collect();
@@ -18,7 +19,7 @@ fn judge(facts: &Facts<'_>) -> Option<Judgement> {
         }
         Remote::Failed(failure) => Judgement::no(failure.reason, failure.message.clone()),
         Remote::Asked => asked(facts),
-    })
+    }
 }
 
 /// A controller that has just started knows nothing: what was said about this generation holds.

@@ -3,9 +3,10 @@
 use stoker_api::condition::{ConditionType, Reason};
 
 use crate::reconcile::HostKeys;
-use crate::status::{Facts, Judgement, Rule};
+use crate::status::{Facts, Judge, Judgement, Rule};
 
-pub(super) const RULE: Rule = Rule { condition: ConditionType::SshHostKeyVerification, judge };
+pub(super) const RULE: Rule =
+    Rule { condition: ConditionType::SshHostKeyVerification, judge: Judge::WhereItApplies(judge) };
 
 fn judge(facts: &Facts<'_>) -> Option<Judgement> {
     match facts.host_keys {

@@ -3,9 +3,10 @@
 use stoker_api::condition::{ConditionType, Reason};
 
 use crate::reconcile::Receiver;
-use crate::status::{Facts, Judgement, Rule};
+use crate::status::{Facts, Judge, Judgement, Rule};
 
-pub(super) const RULE: Rule = Rule { condition: ConditionType::WebhookReady, judge };
+pub(super) const RULE: Rule =
+    Rule { condition: ConditionType::WebhookReady, judge: Judge::WhereItApplies(judge) };
 
 fn judge(facts: &Facts<'_>) -> Option<Judgement> {
     match facts.receiver {

@@ -18,7 +18,7 @@ pub(crate) type Reports = BTreeMap<String, Result<Report, String>>;
 #[derive(Debug, Clone)]
 pub(crate) enum OwnedMap {
     /// What agents are given.
-    Metadata(PublishedMetadata),
+    Metadata(Box<PublishedMetadata>),
     /// What agents report.
     Reports(Arc<Reports>),
     /// Something else.
@@ -63,7 +63,7 @@ impl From<ConfigMap> for Owned<OwnedMap> {
         let object = if name.starts_with(names::METADATA_PREFIX) {
             let content = Metadata::from_data(&data).map_err(|error| Chain(&error).to_string());
             let resource_version = map.metadata.resource_version.clone();
-            OwnedMap::Metadata(PublishedMetadata { content, resource_version })
+            OwnedMap::Metadata(Box::new(PublishedMetadata { content, resource_version }))
         } else if name.starts_with(names::STATUS_PREFIX) {
             let read = |(pod, value): (&String, &String)| {
                 let report = Report::from_value(pod, value);

@@ -22,6 +22,8 @@ pub(crate) fn unresolved(error: &refs::Error) -> Failure {
         refs::Error::Range { .. } => "InvalidRange",
         refs::Error::Ambiguous { .. } => "AmbiguousRef",
         refs::Error::NotFound { .. }
+        | refs::Error::Empty { .. }
+        | refs::Error::TooShort { .. }
         | refs::Error::NoVersion { .. }
         | refs::Error::Unreachable { .. } => Reason::RefNotFound.as_str(),
     };

@@ -44,3 +44,32 @@ fn a_foreign_file_that_stays_excuses_no_deletion() {
     let refused = sync(&scratch, &new, &reporting(&new)).unwrap_err().to_string();
     assert!(refused.contains("12 of 12 files"), "{refused}");
 }
+
+#[test]
+fn a_mass_deletion_can_be_withheld_while_everything_else_goes_on() {
+    let scratch = Scratch::new();
+    let mut files = many("p", 60);
+    let old = Commit::from_files(&files);
+    files.retain(|path, _| path == b"p/p0");
+    files.insert(b"p/new".to_vec(), (Kind::File, b"new".to_vec()));
+    files.insert(b"p/p0".to_vec(), (Kind::File, b"changed".to_vec()));
+    let new = Commit::from_files(&files);
+    let ask = |commit: &Commit| Request {
+        excess: crate::request::Excess::Withheld,
+        ..looking(request(commit, ["p:projects"]), Look::Stat)
+    };
+    sync(&scratch, &old, &ask(&old)).unwrap();
+    for _ in 0..2 {
+        let plan = scratch.engine().plan(&mut new.clone(), &ask(&new), &crate::Cancel::default());
+        assert_eq!(plan.unwrap().withheld.map(|withheld| withheld.deleted), Some(59));
+        let report = sync(&scratch, &new, &ask(&new)).unwrap();
+        assert_eq!(report.deleted.count, 0);
+        assert_eq!(scratch.read("data/projects/new"), "new");
+        assert_eq!(scratch.read("data/projects/p0"), "changed");
+        assert!(scratch.exists("data/projects/p59"));
+        assert_eq!(scratch.engine().view().files(), 61);
+    }
+    let report = sync(&scratch, &new, &unlimited(ask(&new))).unwrap();
+    assert_eq!(report.deleted.count, 59);
+    assert_eq!(scratch.files("data/projects").len(), 2);
+}

@@ -16,13 +16,13 @@ fn files_that_left_the_commit_go_with_their_empty_directories() {
 #[test]
 fn orphans_go_from_managed_directories_and_from_nowhere_else() {
     let scratch = Scratch::new();
-    scratch.write("data/projects/foreign/x", "f");
+    scratch.write("data/projects/a/foreign/x", "f");
     scratch.write("data/db/live.db", "d");
     scratch.write("data/redundancy.xml", "r");
-    let commit = Commit::of([("p/a", "1")]);
+    let commit = Commit::of([("p/a/v", "1")]);
     // R15: a trailing slash means nothing.
     sync(&scratch, &commit, &request(&commit, ["p:projects/"])).unwrap();
-    assert!(!scratch.exists("data/projects/foreign"));
+    assert!(!scratch.exists("data/projects/a/foreign"));
     assert_eq!(scratch.read("data/db/live.db"), "d");
     assert_eq!(scratch.read("data/redundancy.xml"), "r");
 }
@@ -126,18 +126,18 @@ fn a_directory_of_the_gateways_own_is_in_the_way_though_it_is_empty() {
 // A10
 #[test]
 fn orphans_in_a_directory_that_becomes_a_file_go_with_it() {
-    let dir = Commit::of([("p/a/x", "dir"), ("p/b", "1")]);
-    let file = Commit::of([("p/a", "file"), ("p/b", "1")]);
+    let dir = Commit::of([("p/q/a/x", "dir"), ("p/b", "1")]);
+    let file = Commit::of([("p/q/a", "file"), ("p/b", "1")]);
     for look in [Look::Touched, Look::Stat, Look::Content] {
         let scratch = Scratch::new();
         sync(&scratch, &dir, &request(&dir, ["p:projects"])).unwrap();
-        scratch.write("data/projects/a/orphan", "o");
-        scratch.write("data/projects/a/below/orphan", "o");
+        scratch.write("data/projects/q/a/orphan", "o");
+        scratch.write("data/projects/q/a/below/orphan", "o");
         let wanted = looking(request(&file, ["p:projects"]), look);
         let report = sync(&scratch, &file, &wanted).unwrap();
-        let gone = ["projects/a/below/orphan", "projects/a/orphan", "projects/a/x"];
+        let gone = ["projects/q/a/below/orphan", "projects/q/a/orphan", "projects/q/a/x"];
         assert_eq!(strings(&report.deleted.paths), gone, "{look:?}");
-        assert_eq!(scratch.read("data/projects/a"), "file");
+        assert_eq!(scratch.read("data/projects/q/a"), "file");
         assert!(!scratch.exists("data/.sync-staging"));
     }
 }
@@ -155,7 +155,7 @@ fn orphans_that_may_not_go_keep_a_directory_from_becoming_a_file() {
     let before = scratch.state();
     let wanted = request(&file, ["p:projects"]);
     let refused = sync(&scratch, &file, &wanted).unwrap_err();
-    assert!(refused.to_string().contains("61 of 62"), "too many at once: {refused}");
+    assert!(refused.to_string().contains("projects/a"), "too many at once: {refused}");
     let mut spared = unlimited(wanted.clone());
     spared.mappings[0].prune = Prune::OwnOnly;
     let refused = sync(&scratch, &file, &spared).unwrap_err();
@@ -223,4 +223,126 @@ fn a_mass_deletion_stops_the_run_until_it_is_allowed() {
         |n: usize| (format!("p/moved/f{n}").into_bytes(), (Kind::File, n.to_string().into_bytes()));
     let moved = Commit::from_files(&(0..12).map(moved).collect());
     sync(&scratch, &moved, &request(&moved, ["p:elsewhere"])).unwrap();
+}
+
+// The store of tag values of a real 8.3 gateway, and clones that people work in.
+#[test]
+fn identity_files_stay_wherever_they_are_and_whatever_is_excluded() {
+    let kept = [
+        "config/ignition/tags/valueStore.idb",
+        "config/local/keystore.p12",
+        "config/resources/local/ignition/opc/config.json",
+        "projects/a/.git/HEAD",
+        "projects/a/.git/objects/00/11",
+        "projects/a/.resources/x",
+        ".uuid",
+        "redundancy.xml",
+        ".ignition-seed-complete",
+    ];
+    let old = Commit::of([("config/ignition/tags/t.json", "1"), ("projects/a/v", "1")]);
+    let new = Commit::of([
+        ("config/ignition/tags/t.json", "2"),
+        ("config/ignition/tags/valueStore.idb", "git"),
+        ("config/resources/local/ignition/opc/config.json", "git"),
+        ("projects/a/v", "2"),
+    ]);
+    for maps in [&["config:config", "projects:projects"][..], &[".:."]] {
+        for look in [Look::Touched, Look::Stat, Look::Content] {
+            let scratch = Scratch::new();
+            for path in kept {
+                scratch.write(format!("data/{path}"), "own");
+            }
+            for commit in [&old, &new] {
+                let mut wanted = looking(unlimited(request(commit, [])), look);
+                wanted.mappings = maps.iter().map(|text| map(text)).collect();
+                // A profile's own patterns replace the defaults.
+                wanted.excludes = stoker_text::glob::Excludes::parse(["none"]).unwrap();
+                sync(&scratch, commit, &wanted).unwrap();
+                sync(&scratch, commit, &wanted).unwrap();
+            }
+            for path in kept {
+                assert_eq!(scratch.read(format!("data/{path}")), "own", "{path} {maps:?} {look:?}");
+            }
+            assert_eq!(scratch.read("data/projects/a/v"), "2");
+        }
+    }
+}
+
+// `systemName` of each gateway is set this way.
+#[test]
+fn a_mapping_into_local_resources_owns_the_files_that_it_brings() {
+    let scratch = Scratch::new();
+    let place = "data/config/resources/local/ignition";
+    scratch.write(format!("{place}/system-properties/resource.json"), "gateway's");
+    scratch.write(format!("{place}/opc/config.json"), "gateway's");
+    let maps = ["c:config", "local:config/resources/local/ignition/system-properties"];
+    let commit = |name: &str| {
+        Commit::of([
+            ("c/resources/local/ignition/opc/config.json", "git"),
+            ("c/resources/core/x", "1"),
+            ("local/config.json", name),
+            ("local/old.json", "1"),
+        ])
+    };
+    let report = sync(&scratch, &commit("a"), &request(&commit("a"), maps)).unwrap();
+    let codes: Vec<_> = report.warnings.iter().map(|warning| warning.code.as_str()).collect();
+    assert_eq!(codes, ["IdentityPath"]);
+    let next = Commit::of([("c/resources/core/x", "1"), ("local/config.json", "b")]);
+    let wanted = looking(request(&next, maps), Look::Stat);
+    let report = sync(&scratch, &next, &wanted).unwrap();
+    let gone = ["config/resources/local/ignition/system-properties/old.json"];
+    assert_eq!(strings(&report.deleted.paths), gone);
+    assert_eq!(scratch.read(format!("{place}/system-properties/config.json")), "b");
+    assert_eq!(scratch.read(format!("{place}/system-properties/resource.json")), "gateway's");
+    assert_eq!(scratch.read(format!("{place}/opc/config.json")), "gateway's");
+    // Without the mapping it is the gateway's identity again: it stays.
+    sync(&scratch, &next, &unlimited(request(&next, ["c:config"]))).unwrap();
+    assert_eq!(scratch.read(format!("{place}/system-properties/config.json")), "b");
+}
+
+// `--map project.json:projects/p`, with the slash forgotten.
+#[test]
+fn a_file_mapped_over_a_directory_of_another_mapping_is_a_conflict() {
+    let commit = Commit::of([("views/v", "1"), ("project.json", "{}"), ("all/p/views/v", "1")]);
+    for maps in [
+        ["views:projects/p/views", "project.json:projects/p"],
+        ["project.json:projects/p", "views:projects/p/views"],
+        ["all:projects", "project.json:projects/p"],
+        ["project.json:projects/p", "all:projects"],
+    ] {
+        let scratch = Scratch::new();
+        scratch.write("data/projects/keep", "k");
+        let refused = sync(&scratch, &commit, &request(&commit, maps)).unwrap_err();
+        let cause = refused.source().unwrap().to_string();
+        let said = "the file \"project.json\" is mapped to \"projects/p\", which is a directory \
+                    of another mapping";
+        assert_eq!(cause, said);
+        assert!(!scratch.exists("data/projects/p") && scratch.exists("data/projects/keep"));
+    }
+    let scratch = Scratch::new();
+    let maps = ["views:projects/p/views", "project.json:projects/p/project.json"];
+    sync(&scratch, &commit, &request(&commit, maps)).unwrap();
+    assert!(scratch.exists("data/projects/p/views/v"));
+}
+
+// As root, what we make belongs to whoever the data directory belongs to.
+#[test]
+fn what_root_makes_gets_the_owner_of_the_data_directory() {
+    let scratch = Scratch::new();
+    scratch.make_dir("data");
+    if !scratch.chown("data", 2003, 2004) {
+        eprintln!("skipped: only root can give files away");
+        return;
+    }
+    let old = Commit::of([("p/a/b/view.json", "1"), ("p/a/resource.json", "{}")]);
+    let new = Commit::of([("p/a/b/view.json", "2"), ("p/a/resource.json", "{}"), ("p/new/x", "3")]);
+    for commit in [&old, &new] {
+        sync(&scratch, commit, &request(commit, ["p:projects"])).unwrap();
+        for path in ["projects", "projects/a", "projects/a/b/view.json", ".stoker", ".stoker/lock"]
+        {
+            assert_eq!(scratch.owner(format!("data/{path}")), (2003, 2004), "{path}");
+        }
+    }
+    assert_eq!(scratch.owner("data/projects/new/x"), (2003, 2004));
+    assert_eq!(scratch.mode("data/projects/new/x"), 0o644);
 }

@@ -6,11 +6,12 @@ use super::spelling::{Respelled, Spelling};
 use super::{Deciding, all_paths, dropped};
 use crate::compose::mount::Content;
 use crate::manifest::header::{MappingRecord, Shape};
+use crate::manifest::record::FileRecord;
 use crate::path::{self, RelPath};
 use crate::plan::draft::DirDraft;
 use crate::plan::limit::{Arrivals, Census, Place};
-use crate::plan::{Action, Change, DriftKind, Drifted, Error};
-use crate::request::DriftPolicy;
+use crate::plan::{Action, Change, DriftKind, Drifted, Error, MassDeletion};
+use crate::request::{DriftPolicy, Excess};
 use crate::warning::Code;
 
 impl Deciding<'_> {
@@ -36,16 +37,56 @@ impl Deciding<'_> {
             if self.respelled.contains_key(&path) || self.dropped.contains_key(&path) {
                 continue;
             }
-            self.foreign.push(live.clone());
-            if !is_left && !wanted.contains(&path) {
+            let is_wanted = wanted.contains(&path);
+            let kind = if is_wanted { DriftKind::Modified } else { DriftKind::Foreign };
+            self.foreign.push(Drifted { path: live.clone(), kind });
+            if !is_left && !is_wanted {
                 self.orphans.insert(path);
             }
             self.out.work.respellings.extend(differing);
         }
     }
 
-    /// Stops a run that would delete too much.
-    pub(super) fn limit(&self, drafts: &[DirDraft]) -> Result<(), Error> {
+    /// Stops a run that would delete too much, or leaves the deletions out.
+    pub(super) fn limit(&mut self, drafts: &mut [DirDraft]) -> Result<(), Error> {
+        let Err(excess) = self.check_limit(drafts) else { return Ok(()) };
+        let is_withheld = self.by.request.excess == Excess::Withheld && self.withhold(drafts);
+        if !is_withheld {
+            return Err(Error::MassDeletion(excess));
+        }
+        self.out.withheld = Some(excess);
+        Ok(())
+    }
+
+    /// Keeps everything of ours that would be deleted, and returns whether it could: a file whose
+    /// mapping is gone could not be counted by the next run.
+    fn withhold(&mut self, drafts: &mut [DirDraft]) -> bool {
+        let now = &self.by.request.mappings;
+        let places: Vec<Option<u16>> = self
+            .by
+            .last
+            .mappings
+            .iter()
+            .map(|old| u16::try_from(now.iter().position(|new| old.is_of(new))?).ok())
+            .collect();
+        let place =
+            |record: &FileRecord| places.get(usize::from(record.mapping)).copied().flatten();
+        let stays: HashSet<&RelPath> = self.respelled.values().collect();
+        let all = || drafts.iter().flat_map(|draft| &draft.dropped);
+        if !stays.is_empty() || all().any(|record| place(record).is_none()) {
+            return false;
+        }
+        for draft in drafts {
+            for record in std::mem::take(&mut draft.dropped) {
+                let mapping = place(&record).unwrap_or(record.mapping);
+                draft.kept.push(FileRecord { mapping, ..record });
+            }
+        }
+        self.dropped.clear();
+        true
+    }
+
+    fn check_limit(&self, drafts: &[DirDraft]) -> Result<(), MassDeletion> {
         let mut census = Census::default();
         for mapping in &self.by.last.mappings {
             census.add(place_of(mapping), mapping.files);
@@ -64,18 +105,13 @@ impl Deciding<'_> {
                 census.delete(place_of(mapping));
             }
         }
-        for path in &self.orphans {
-            let claim = self.by.ownership.claim(path).map(RelPath::from_clean);
-            census.delete_foreign(&claim.unwrap_or_default());
-        }
-        census.check(self.by.request.deletion).map_err(Error::MassDeletion)
+        census.check(self.by.request.deletion)
     }
 
     /// Names foreign files where the last sync had left none.
     pub(super) fn report_foreign(&mut self) {
         if self.by.is_same_profile {
-            let drifted = |path| Drifted { path, kind: DriftKind::Foreign };
-            self.out.drift.extend(std::mem::take(&mut self.foreign).into_iter().map(drifted));
+            self.out.drift.append(&mut self.foreign);
         }
     }
 
@@ -128,7 +164,7 @@ impl Deciding<'_> {
 
 fn place_of(mapping: &MappingRecord) -> Place {
     let MappingRecord { destination, source, .. } = mapping;
-    Place { destination: destination.clone(), source: Some(source.clone()) }
+    Place { destination: destination.clone(), source: source.clone() }
 }
 
 /// Returns where the source of a mapping had a file.

@@ -1,0 +1,79 @@
+//! A GatewaySync as the watch has seen it.
+
+use std::sync::Arc;
+
+use kube::core::DeserializeGuard;
+use stoker_api::GatewaySync;
+use stoker_api::condition::SyncStatus;
+
+/// A GatewaySync as far as it could be read.
+#[derive(Debug, Clone)]
+pub(crate) enum Known {
+    /// It was read.
+    Sync(Arc<GatewaySync>),
+    /// It could not be read.
+    Undecodable(Undecodable),
+}
+
+/// A GatewaySync that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Undecodable {
+    /// What is wrong with it.
+    pub(crate) fault: String,
+    /// Its generation.
+    pub(crate) generation: Option<i64>,
+    /// Its version.
+    pub(crate) resource_version: Option<String>,
+    /// Its finalizers.
+    pub(crate) finalizers: Vec<String>,
+    /// Whether it is being deleted.
+    pub(crate) is_deleted: bool,
+}
+
+impl Known {
+    /// Says whether a sync of one of its gateways is under way.
+    pub(super) fn is_syncing(&self) -> bool {
+        let Self::Sync(sync) = self else { return false };
+        let gateways = sync.status.as_ref().map(|status| &*status.discovered_gateways);
+        gateways.unwrap_or_default().iter().any(|it| it.sync_status == Some(SyncStatus::Syncing))
+    }
+
+    /// Says whether two versions differ in nothing but their status.
+    pub(super) fn is_same_but_status(&self, before: &Self) -> bool {
+        let (now, before) = match (self, before) {
+            (Self::Sync(now), Self::Sync(before)) => (&now.metadata, &before.metadata),
+            (Self::Undecodable(now), Self::Undecodable(before)) => {
+                return now.generation == before.generation
+                    && now.fault == before.fault
+                    && now.is_deleted == before.is_deleted;
+            }
+            (Self::Sync(_), Self::Undecodable(_)) | (Self::Undecodable(_), Self::Sync(_)) => {
+                return false;
+            }
+        };
+        now.uid == before.uid
+            && now.generation == before.generation
+            && now.annotations == before.annotations
+            && now.labels == before.labels
+            && now.finalizers == before.finalizers
+            && now.deletion_timestamp == before.deletion_timestamp
+    }
+}
+
+impl From<DeserializeGuard<GatewaySync>> for Known {
+    fn from(guard: DeserializeGuard<GatewaySync>) -> Self {
+        match guard.0 {
+            Ok(mut sync) => {
+                sync.metadata.managed_fields = None;
+                Self::Sync(Arc::new(sync))
+            }
+            Err(invalid) => Self::Undecodable(Undecodable {
+                fault: invalid.error,
+                generation: invalid.metadata.generation,
+                resource_version: invalid.metadata.resource_version,
+                finalizers: invalid.metadata.finalizers.unwrap_or_default(),
+                is_deleted: invalid.metadata.deletion_timestamp.is_some(),
+            }),
+        }
+    }
+}

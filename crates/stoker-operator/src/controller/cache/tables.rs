@@ -1,0 +1,97 @@
+//! Everything that the watches have seen, and how it belongs together.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use stoker_api::{SyncProfile, limit, names};
+use stoker_core::gateway::Pod;
+
+use super::owned::{Owned, OwnedMap, PublishedMetadata};
+use super::table::Table;
+use super::{Belongings, Key, Known};
+
+/// Everything that the watches have seen.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    pub(super) syncs: Table<Known>,
+    pub(super) pods: Table<Arc<Pod>>,
+    pub(super) unlabelled: Table<Arc<Pod>>,
+    pub(super) maps: Table<Owned<OwnedMap>>,
+    pub(super) roles: Table<Owned<Option<u8>>>,
+    pub(super) bindings: Table<Owned<BTreeSet<String>>>,
+    pub(super) profiles: Table<Arc<SyncProfile>>,
+    pub(super) secrets: Table<String>,
+    pub(super) emergency: Option<String>,
+}
+
+impl Tables {
+    pub(super) fn belongings(&self, key: &Key, uid: Option<&str>) -> Belongings {
+        let place = |name: &str| Key::new(&key.namespace, name);
+        let is_ours = |owner: &Option<String>| owner.as_deref() == uid;
+        let map = |name: &str| self.maps.get(&place(name)).filter(|owned| is_ours(&owned.owner));
+        let mut belongings = Belongings::default();
+        if let Some(OwnedMap::Metadata(metadata)) =
+            map(&names::metadata_config_map(&key.name)).map(|owned| &owned.object)
+        {
+            belongings.metadata = Some(PublishedMetadata::clone(metadata));
+        }
+        for shard in (0..u8::MAX).take(limit::SHARDS) {
+            let name = names::status_config_map(&key.name, shard);
+            if let Some(OwnedMap::Reports(reports)) = map(&name).map(|owned| &owned.object) {
+                belongings.shards.insert(shard);
+                let reports = reports.iter().map(|(pod, report)| (pod.clone(), report.clone()));
+                for (pod, report) in reports {
+                    belongings.places.entry(pod.clone()).or_default().push(shard);
+                    belongings.reports.insert(pod, report);
+                }
+            }
+        }
+        let rights = place(&names::agent_role(&key.name));
+        let role = self.roles.get(&rights).filter(|owned| is_ours(&owned.owner));
+        belongings.role = role.and_then(|owned| owned.object);
+        let bound = self.bindings.get(&rights).filter(|owned| is_ours(&owned.owner));
+        belongings.bound = bound.map(|owned| owned.object.clone());
+        belongings
+    }
+
+    pub(super) fn pods_of(&self, key: &Key) -> Vec<Pod> {
+        let is_only = self.syncs.in_namespace(&key.namespace).count() == 1;
+        let all = self.pods.in_namespace(&key.namespace);
+        let all = all.chain(self.unlabelled.in_namespace(&key.namespace)).map(|(_, pod)| pod);
+        let named = all.filter(|pod| match pod.sync_name() {
+            Some(name) => name == key.name,
+            // The webhook would have derived the name.
+            None => is_only && pod.asks_for_agent(),
+        });
+        let mut pods: Vec<Pod> =
+            named.filter(|pod| !pod.is_ending).map(|pod| Pod::clone(pod)).collect();
+        pods.sort_by(|one, other| one.name.cmp(&other.name));
+        pods.dedup_by(|one, other| one.name == other.name);
+        pods
+    }
+
+    pub(super) fn syncs_of<'a>(&self, pods: impl Iterator<Item = &'a Arc<Pod>>) -> Vec<Key> {
+        let mut keys = BTreeSet::new();
+        for pod in pods {
+            match pod.sync_name() {
+                Some(name) => drop(keys.insert(Key::new(&pod.namespace, name))),
+                None => keys.extend(self.syncs_in(&BTreeSet::from([pod.namespace.clone()]))),
+            }
+        }
+        keys.into_iter().filter(|key| self.syncs.get(key).is_some()).collect()
+    }
+
+    pub(super) fn syncs_in(&self, namespaces: &BTreeSet<String>) -> Vec<Key> {
+        let all = namespaces.iter().flat_map(|namespace| self.syncs.in_namespace(namespace));
+        all.map(|(key, _)| key.clone()).collect()
+    }
+
+    pub(super) fn syncs_with_secret(&self, secret: &Key) -> Vec<Key> {
+        let syncs = self.syncs.in_namespace(&secret.namespace);
+        let concerned = syncs.filter(|(_, known)| match known {
+            Known::Sync(sync) => crate::controller::credential::names(sync).contains(&secret.name),
+            Known::Undecodable(_) => false,
+        });
+        concerned.map(|(key, _)| key.clone()).collect()
+    }
+}
