@@ -63,12 +63,14 @@ fn flags_on(page: &str) -> BTreeSet<String> {
 fn judge(name: &Path, text: &str, flags: &BTreeSet<String>) -> Vec<String> {
     let is_program = name.iter().any(|part| PROGRAMS.iter().any(|program| part == *program));
     let mut findings = Vec::new();
-    for (number, line) in sizes::without_tests(text).iter().enumerate() {
+    let mut before = "";
+    for (number, line) in sizes::without_tests(text).into_iter().enumerate() {
+        let is_continued = std::mem::replace(&mut before, line).ends_with('\\');
         if line.trim_start().starts_with("//") {
             continue;
         }
         let place = format!("{}:{}", name.display(), number + 1);
-        if let Some(flag) = flag_in(line, flags).filter(|_| !is_program) {
+        if let Some(flag) = flag_in(line, is_continued, flags).filter(|_| !is_program) {
             findings.push(format!("{place}: spells {flag}; return a Remedy instead"));
         }
         if reads_a_text(line) {
@@ -79,7 +81,7 @@ fn judge(name: &Path, text: &str, flags: &BTreeSet<String>) -> Vec<String> {
 }
 
 /// A flag in a sentence. An argument for another program stands alone in its literal.
-fn flag_in<'a>(line: &'a str, flags: &BTreeSet<String>) -> Option<&'a str> {
+fn flag_in<'a>(line: &'a str, is_continued: bool, flags: &BTreeSet<String>) -> Option<&'a str> {
     let starts = line.match_indices("--").map(|(at, _)| at);
     starts.filter(|at| *at > 0).find_map(|at| {
         let rest = &line[at..];
@@ -87,7 +89,7 @@ fn flag_in<'a>(line: &'a str, flags: &BTreeSet<String>) -> Option<&'a str> {
         let (flag, after) = rest.split_at(end.unwrap_or(rest.len()));
         let before = line[..at].chars().next_back();
         let is_in_sentence = match before {
-            Some(' ' | '(' | '`') => line[..at].contains('"'),
+            Some(' ' | '(' | '`') => is_continued || line[..at].contains('"'),
             Some('"') => after.starts_with([' ', ':']),
             _ => false,
         };
@@ -117,6 +119,8 @@ mod tests {
         let sentence = r#"    "give a token with --token-file".to_owned()"#;
         assert_eq!(findings("crates/stoker-git/src/error.rs", sentence), 1);
         assert_eq!(findings("crates/stoker-git/src/error.rs", r#"format!("--quiet: {error}")"#), 1);
+        let continued = "    \"give a token with \\\n     --token-file\"";
+        assert_eq!(findings("crates/stoker-git/src/error.rs", continued), 1);
         assert_eq!(findings("crates/stoker-cli/src/remedy.rs", sentence), 0);
         for fine in [
             r#"command.args(["fetch", "--quiet"])"#,
@@ -133,5 +137,10 @@ mod tests {
         assert_eq!(findings(name, r#"if error.to_string().contains("refused") {"#), 1);
         assert_eq!(findings(name, r#"failure.message.replace("a", "b")"#), 1);
         assert_eq!(findings(name, r#"path.to_string().contains("/")"#), 0);
+    }
+
+    #[test]
+    fn our_sources_keep_both_rules() {
+        run().unwrap();
     }
 }
