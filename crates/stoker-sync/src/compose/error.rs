@@ -20,7 +20,7 @@ pub enum Error {
         source: source::Error,
     },
     /// A required mapping has no source.
-    #[error("the source {path:?} does not exist{}", did_you_mean(.nearest))]
+    #[error("the source {path:?} does not exist{}", did_you_mean(.nearest.as_ref()))]
     SourceMissing {
         /// The mapping's source.
         path: RelPath,
@@ -127,8 +127,8 @@ impl fmt::Display for Refused {
     }
 }
 
-fn did_you_mean(nearest: &Option<RelPath>) -> String {
-    nearest.as_ref().map_or_else(String::new, |path| format!("; did you mean {path:?}?"))
+fn did_you_mean(nearest: Option<&RelPath>) -> String {
+    nearest.map_or_else(String::new, |path| format!("; did you mean {path:?}?"))
 }
 
 fn count_names(refused: &[Refused]) -> String {

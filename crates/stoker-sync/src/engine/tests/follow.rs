@@ -1,7 +1,7 @@
 //! Claims about symbolic links in the place of mapped directories.
 
 use super::*;
-use crate::{Cancel, Engine, OpenGate, Options, Report};
+use crate::{Cancel, Engine, Opened, Options, Report};
 
 /// One run that follows these links.
 fn sync_following(
@@ -11,9 +11,13 @@ fn sync_following(
 ) -> Result<Report, Box<dyn std::error::Error>> {
     let follow = links.iter().map(|link| RelPath::parse(link).unwrap()).collect();
     let (cancel, mut source) = (Cancel::default(), commit.clone());
-    let mut engine = Engine::open(&Options { follow, ..scratch.options() }, &cancel)?;
+    let options = Options { follow, ..scratch.options() };
+    let mut engine = match Engine::open(&options, &cancel)? {
+        Opened::Ready(engine) => engine,
+        Opened::Interrupted(interrupted) => interrupted.finish(&mut || ())?,
+    };
     let plan = engine.plan(&mut source, request, &cancel)?;
-    Ok(engine.write(plan, &mut source, &cancel)?.apply(&mut OpenGate)?)
+    Ok(engine.write(plan, &mut source, &cancel)?.apply(&mut || ())?)
 }
 
 #[test]
