@@ -15,6 +15,7 @@ use crate::plan::draft::DirDraft;
 use crate::plan::{Action, Change, Plan};
 use crate::report::Listed;
 use crate::request::{Patch, Scan};
+use crate::source::ObjectId;
 use crate::warning::{self, Code, Warning, is_standing};
 
 /// How many standing warnings the manifest keeps.
@@ -140,7 +141,7 @@ impl<'a> Conclusion<'a> {
             generation: last.generation + 1,
             previous: if self.planning.view.manifest.is_absent() { 0 } else { last.generation },
             commit: self.planning.request.commit.clone(),
-            profile: self.planning.request.profile(self.mounts.iter().map(|m| m.content.shape())),
+            profile: self.profile(decided),
             files: since(last.files, decided.counts.by_mapping.values().sum()),
             manipulated: since(last.manipulated, decided.counts.manipulated),
             owed,
@@ -149,6 +150,15 @@ impl<'a> Conclusion<'a> {
             kept: self.kept(decided),
             origin: self.planning.request.origin.clone().or_else(|| last.origin.clone()),
         }
+    }
+
+    /// Returns what must be equal for the next run to trust directories unseen. After a deletion
+    /// that was withheld nothing is: the next run must find those files again.
+    fn profile(&self, decided: &Decided) -> ObjectId {
+        if decided.withheld.is_some() {
+            return ObjectId([0; 20]);
+        }
+        self.planning.request.profile(self.mounts.iter().map(|mount| mount.content.shape()))
     }
 
     /// Returns the foreign files that are kept. Where not all directories were searched, those of

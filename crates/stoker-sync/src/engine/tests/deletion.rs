@@ -59,7 +59,8 @@ fn a_mass_deletion_can_be_withheld_while_everything_else_goes_on() {
         ..looking(request(commit, ["p:projects"]), Look::Stat)
     };
     sync(&scratch, &old, &ask(&old)).unwrap();
-    for _ in 0..2 {
+    let mut state = None;
+    for _ in 0..3 {
         let plan = scratch.engine().plan(&mut new.clone(), &ask(&new), &crate::Cancel::default());
         assert_eq!(plan.unwrap().withheld.map(|withheld| withheld.deleted), Some(59));
         let report = sync(&scratch, &new, &ask(&new)).unwrap();
@@ -68,6 +69,8 @@ fn a_mass_deletion_can_be_withheld_while_everything_else_goes_on() {
         assert_eq!(scratch.read("data/projects/p0"), "changed");
         assert!(scratch.exists("data/projects/p59"));
         assert_eq!(scratch.engine().view().files(), 61);
+        let now = scratch.state();
+        assert_eq!(*state.get_or_insert(now.clone()), now, "a no-op writes nothing");
     }
     let report = sync(&scratch, &new, &unlimited(ask(&new))).unwrap();
     assert_eq!(report.deleted.count, 59);
