@@ -3,7 +3,7 @@
 //! # Promises
 //! A peer that vanished is noticed within 30 s: keep-alive probes after 15 s, three of them 5 s
 //! apart, and unacknowledged data for at most 30 s. A watch may be silent for as long as its peer
-//! is there, so there is no read timeout. Requests are retried as [`retry`] says, and not as the
+//! is there, so there is no read timeout. Requests are retried as `retry` says, and not as the
 //! library would.
 
 mod retry;
