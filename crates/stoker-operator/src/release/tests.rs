@@ -2,11 +2,12 @@
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt as _;
 use kube::api::{Api, ObjectMeta, PostParams};
-use kube::{Client, ResourceExt as _};
 use stoker_api::GatewaySync;
 use stoker_api::names::FINALIZER;
 use stoker_testkit::cluster::Cluster;
+use stoker_testkit::node::succeed;
 use stoker_testkit::object::gateway_sync;
 
 use super::*;
@@ -15,11 +16,10 @@ const OTHER: &str = "example.com/other";
 
 #[tokio::test]
 async fn finalizers_of_ours_go_and_those_of_others_stay() {
-    let cluster = Cluster::shared();
+    let cluster = cluster().await;
     let namespace = cluster.namespace();
     let client = cluster.client().await;
     let syncs: Api<GatewaySync> = Api::namespaced(client.clone(), namespace.name());
-    install_definitions(&client).await;
     create(&syncs, "ours", &[FINALIZER]).await;
     create(&syncs, "both", &[OTHER, FINALIZER]).await;
     create(&syncs, "none", &[]).await;
@@ -38,11 +38,10 @@ async fn finalizers_of_ours_go_and_those_of_others_stay() {
 
 #[tokio::test]
 async fn a_stale_listing_is_read_again() {
-    let cluster = Cluster::shared();
+    let cluster = cluster().await;
     let namespace = cluster.namespace();
     let client = cluster.client().await;
     let syncs: Api<GatewaySync> = Api::namespaced(client.clone(), namespace.name());
-    install_definitions(&client).await;
     create(&syncs, "plant", &[FINALIZER]).await;
     let stale = syncs.get_metadata("plant").await.unwrap();
     let patch = Patch::Merge(json!({"metadata": {"annotations": {"newer": "yes"}}}));
@@ -99,6 +98,12 @@ async fn create(syncs: &Api<GatewaySync>, name: &str, finalizers: &[&str]) {
     syncs.create(&PostParams::default(), &sync).await.unwrap();
 }
 
-async fn install_definitions(client: &Client) {
-    crate::crds::apply(client.clone()).await.unwrap();
+/// The run's cluster with our definitions in it.
+async fn cluster() -> &'static Cluster {
+    let cluster = Cluster::shared();
+    crate::crds::apply(cluster.client().await).await.unwrap();
+    let established = ["wait", "--for=condition=Established", "--timeout=30s", "crd"];
+    let definitions = ["gatewaysyncs.stoker.io", "syncprofiles.stoker.io"];
+    succeed(cluster.kubectl().args(established).args(definitions));
+    cluster
 }
