@@ -1,5 +1,7 @@
 //! From the push event to the changed file on the gateway's disk, and to the status that says so.
 
+use std::fmt::Write as _;
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -118,7 +120,10 @@ fn post(receiver: SocketAddr) -> anyhow::Result<()> {
     let body = r#"{"ref":"refs/heads/main","deleted":false}"#;
     let mut mac = Hmac::<Sha256>::new_from_slice(KEY.as_bytes()).context("any key is accepted")?;
     mac.update(body.as_bytes());
-    let signature = format!("{:x}", mac.finalize().into_bytes());
+    let signature = mac.finalize().into_bytes().iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes any text");
+        text
+    });
     let mut stream = TcpStream::connect(receiver).context("failed to reach the receiver")?;
     write!(
         stream,
