@@ -1,7 +1,6 @@
 //! From the push event to the changed file on the gateway's disk, and to the status that says so.
 
 use std::fmt::Write as _;
-use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
