@@ -2,9 +2,9 @@
 //! file.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use stoker_testkit::node::succeed;
 use stoker_testkit::program::{self, Program};
@@ -15,6 +15,8 @@ struct Run {
     holder: Child,
     kubeconfig: PathBuf,
     directory: PathBuf,
+    /// Kept open: the program would end on its own if it could not print.
+    _output: BufReader<ChildStdout>,
 }
 
 impl Run {
@@ -25,11 +27,12 @@ impl Run {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut output = BufReader::new(holder.stdout.take().unwrap());
+        let mut lines = output.by_ref().lines().map_while(Result::ok);
         let kubeconfig = lines.find_map(|line| Some(line.split_once("KUBECONFIG=")?.1.to_owned()));
         let kubeconfig = PathBuf::from(kubeconfig.expect("it says how to reach the cluster"));
         let directory = kubeconfig.ancestors().nth(2).unwrap().to_owned();
-        Self { holder, kubeconfig, directory }
+        Self { holder, kubeconfig, directory, _output: output }
     }
 
     fn kubectl(&self, words: &str) -> String {
