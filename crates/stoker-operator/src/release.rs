@@ -18,7 +18,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::{Api, DeleteParams, ListParams, PartialObjectMeta, Patch, PatchParams};
-use kube::{Client, ResourceExt as _};
+use kube::{Client, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use stoker_api::GatewaySync;
@@ -115,7 +115,7 @@ async fn wait_for_pods(client: &Client, arguments: &Arguments) -> Result<(), Err
         let listed = pods.list_metadata(&ListParams::default().labels(selector)).await;
         let source =
             |source| Error::ListPods { selector: selector.clone(), source: Box::new(source) };
-        let names: Vec<_> = listed.map_err(source)?.iter().map(|pod| pod.name_any()).collect();
+        let names: Vec<_> = listed.map_err(source)?.iter().map(ResourceExt::name_any).collect();
         if names.is_empty() {
             return Ok(());
         }
