@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn jitter_stays_within_a_tenth() {
-        let minute = Duration::from_secs(60);
+        let minute = Duration::from_mins(1);
         assert_eq!(jittered(minute, 0.0), Duration::from_secs(54));
         assert_eq!(jittered(minute, 1.0), Duration::from_secs(66));
     }

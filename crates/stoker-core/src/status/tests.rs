@@ -37,7 +37,7 @@ fn every_condition_has_reasons_of_its_own_and_the_generation() {
 fn the_time_of_a_condition_changes_with_its_status_only() {
     let (mut sync, mut observed) = (stored(plant()), observed(vec![pod("ignition-0")]));
     settled(&mut sync, &mut observed);
-    let later = now() + std::time::Duration::from_secs(60);
+    let later = now() + std::time::Duration::from_mins(1);
     observed.pods.clear();
     let status = crate::reconcile::decide(&sync, &observed, later).status;
     let ready = condition(&status, ConditionType::Ready).unwrap();
