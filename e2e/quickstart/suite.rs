@@ -6,15 +6,3 @@
 mod c01;
 #[path = "02-nothing-holds-on-after-uninstall/claim.rs"]
 mod c02;
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use stoker_testkit::node::Node;
-
-/// A cluster has room for one installation, so claims take turns.
-static INSTALLATION: Mutex<()> = Mutex::new(());
-
-fn node() -> Option<(&'static Node, MutexGuard<'static, ()>)> {
-    let node = Node::or_skip()?;
-    Some((node, INSTALLATION.lock().unwrap_or_else(PoisonError::into_inner)))
-}

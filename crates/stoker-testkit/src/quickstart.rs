@@ -6,7 +6,7 @@
 mod page;
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::ops::RangeInclusive;
 use std::os::unix::fs::symlink;
@@ -45,6 +45,8 @@ pub struct Quickstart<'a> {
     exposed: Exposed,
     url: String,
     directory: PathBuf,
+    /// A cluster has room for one installation, so those who want one take turns.
+    _turn: File,
 }
 
 /// A section whose commands succeeded.
@@ -71,11 +73,14 @@ pub fn sample() -> Tree {
 }
 
 impl<'a> Quickstart<'a> {
-    /// Loads the images, serves a repository with these files, and removes an earlier installation.
+    /// Waits for its turn, loads the images, serves a repository with these files, and removes an
+    /// earlier installation.
     ///
     /// # Panics
     /// When an image can't be loaded or a file can't be written.
     pub fn begin(node: &'a Node, files: Tree) -> Self {
+        let directory = node.cluster().directory().join("quickstart");
+        let turn = take_turn(&directory).expect("the cluster's directory is ours");
         crate::images::load(node);
         let (repo, _) = Repo::with(files).expect("git writes a repository");
         let server = HttpServer::start().expect("a loopback port");
@@ -83,8 +88,7 @@ impl<'a> Quickstart<'a> {
         let outside = server.mount(REPOSITORY, &repo);
         let exposed = node.expose(server.address());
         let url = format!("http://{}/{REPOSITORY}.git", exposed.address());
-        let directory = node.cluster().directory().join("quickstart");
-        let quickstart = Self { node, repo, _server: server, exposed, url, directory };
+        let quickstart = Self { node, repo, _server: server, exposed, url, directory, _turn: turn };
         quickstart.write_environment(&outside).expect("the cluster's directory is ours");
         quickstart.reset();
         quickstart
@@ -244,6 +248,14 @@ impl<'a> Quickstart<'a> {
         );
         fs::write(self.environment(), text)
     }
+}
+
+/// The lock ends with the file that is returned, and so with its process.
+fn take_turn(directory: &Path) -> io::Result<File> {
+    fs::create_dir_all(directory)?;
+    let file = File::create(directory.join("lock"))?;
+    file.lock()?;
+    Ok(file)
 }
 
 /// The root of the checkout, in which the page's commands are run.

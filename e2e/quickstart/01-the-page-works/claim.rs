@@ -5,11 +5,12 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
+use stoker_testkit::node::Node;
 use stoker_testkit::quickstart::{self, Passed, Quickstart};
 
 #[test]
 fn c01_the_commands_of_the_page_bring_the_second_commit() {
-    let Some((node, _alone)) = super::node() else { return };
+    let Some(node) = Node::or_skip() else { return };
     let quickstart = Quickstart::begin(node, quickstart::sample());
     let started = Instant::now();
     let mut passed = quickstart.run(1..=4);

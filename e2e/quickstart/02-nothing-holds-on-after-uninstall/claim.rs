@@ -1,4 +1,5 @@
-//! After `helm uninstall` every GatewaySync and every namespace can be deleted, and a gateway runs on.
+//! After `helm uninstall` every GatewaySync and every namespace can be deleted. A gateway runs on
+//! through `helm upgrade` and `helm uninstall`.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -9,7 +10,7 @@ use stoker_testkit::wait::eventually;
 
 #[test]
 fn c02_after_uninstall_everything_can_be_deleted_and_the_gateway_runs_on() {
-    let Some((node, _alone)) = super::node() else { return };
+    let Some(node) = Node::or_skip() else { return };
     let quickstart = Quickstart::begin(node, quickstart::sample());
     quickstart.run(1..=4);
     apply(node, include_str!("stranger.yaml"));
@@ -19,10 +20,23 @@ fn c02_after_uninstall_everything_can_be_deleted_and_the_gateway_runs_on() {
         kubectl(node, &stranger).contains("stoker.io/finalizer")
     });
 
+    let state = "--output=jsonpath={.metadata.uid} {.status.containerStatuses[*].restartCount}";
+    let gateway = ["get", "pod", POD, "--namespace=plant", state];
+    let before = kubectl(node, &gateway);
+
+    quickstart.helm(
+        "upgrade stoker-operator charts/stoker-operator --namespace stoker-system \
+         --set podAnnotations.upgraded=yes --wait --timeout 2m",
+    );
+    let authority = "--output=jsonpath={.webhooks[0].clientConfig.caBundle}";
+    let injection = ["get", "mutatingwebhookconfiguration", "stoker-operator-pod-injection"];
+    assert!(!kubectl(node, &[&injection[..], &[authority]].concat()).is_empty(), "it is kept");
+
     quickstart.helm("uninstall stoker-operator --namespace stoker-system");
 
     let running = "--output=jsonpath={.status.containerStatuses[?(@.name=='gateway')].ready}";
     assert_eq!(kubectl(node, &["get", "pod", POD, "--namespace=plant", running]), "true");
+    assert_eq!(kubectl(node, &gateway), before, "neither the pod nor a container was replaced");
     let of_operator = format!("--namespace={OPERATOR_NAMESPACE}");
     let left =
         ["get", "deployments,pods,jobs,leases,secrets,services", &of_operator, "--output=name"];

@@ -87,6 +87,8 @@ fn kubelet_configuration(directory: &Path, plane: &ControlPlane) -> serde_json::
         // Developers' disks are fuller than a cloud's, and a share of a large one is much.
         "evictionHard":
             {"memory.available": "100Mi", "nodefs.available": "20Mi", "imagefs.available": "20Mi"},
+        // Never: images come from archives, and one that was collected can't be pulled again.
+        "imageGCHighThresholdPercent": 100,
     })
 }
 
