@@ -17,7 +17,7 @@ pub(crate) struct Route {
     _known_hosts: Option<MemFile>,
 }
 
-/// Why there is no way.
+/// Why the repository can not be accessed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(

@@ -1,4 +1,4 @@
-//! Logs and metrics: what happened is told here, once.
+//! Logs and metrics of the agent. Each change is logged and counted once, here.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -1,4 +1,4 @@
-//! What the controller is told: a pure function of what the worker knows.
+//! Builds the report for the controller: a pure function of what the worker knows.
 
 use std::time::{Duration, Instant};
 

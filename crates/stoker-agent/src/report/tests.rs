@@ -1,4 +1,4 @@
-//! Claims about what the controller is told.
+//! Claims about the report for the controller.
 
 use std::path::Path;
 
@@ -124,7 +124,7 @@ fn a_failure_is_degraded_only_while_the_gateway_is_in_service_and_git_is_to_blam
     }
 }
 
-// Nobody at the gateway's port is normal before it has started, and an error after ten minutes.
+// A refused connection is normal before the gateway has started, and an error after ten minutes.
 #[test]
 fn an_owed_scan_is_syncing_and_an_unreachable_gateway_is_an_error_after_ten_minutes() {
     let (mut world, goal) = (World::new(), plain_goal());

@@ -1,7 +1,7 @@
 //! Serves the kubelet's probes: `/startupz` and `/healthz`.
 //!
-//! A connection has one request and two seconds. Slow or hostile ones wait for nobody and keep
-//! nobody waiting: every socket is non-blocking, and the oldest makes way when there are many.
+//! A connection has one request and two seconds. Slow or hostile clients delay no
+//! other: every socket is non-blocking, and the oldest is closed when there are too many.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
