@@ -5,7 +5,7 @@
 //! No credential is ever in an argument, an environment variable, a config file, a URL, a file of
 //! ours or a message. Git asks our own program ([`crate::helper`]) for a password, and that reads
 //! the file; keys for ssh lie in memory for the time of one operation. Every operation reads the
-//! files anew, so that a rotated credential counts at once.
+//! files rebuild, so that a rotated credential counts at once.
 
 pub mod askpass;
 mod content;
@@ -20,8 +20,8 @@ use std::sync::Arc;
 use stoker_api::word::{SafeUrl, Secret, Transport};
 use stoker_sync::given;
 
+use crate::Cancel;
 use crate::access::{Access, PlainHttp, web_origin};
-use crate::cancel::Cancel;
 use crate::memfile::MemFile;
 pub use content::Content;
 use github_app::GithubApp;
@@ -124,7 +124,7 @@ pub enum Error {
         /// The repository.
         remote: SafeUrl,
     },
-    /// The App's letter would travel for all to see.
+    /// The App's JWT would travel for all to see.
     #[error("credentials over http:// to the GitHub API {api} would be readable on the way")]
     PlainHttpApi {
         /// The API.

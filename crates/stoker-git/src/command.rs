@@ -15,9 +15,9 @@ use std::process::Command;
 
 use stoker_api::word::{RepoUrl, Transport};
 
+use crate::Cancel;
 use crate::access::{Access, PlainHttp, port_of, protocol};
 use crate::auth::{self, Auth, Granted};
-use crate::cancel::Cancel;
 use crate::helper;
 use crate::memfile::MemFile;
 

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use stoker_api::word::{RepoUrl, SafeUrl, Transport};
 
+use crate::Cancel;
 use crate::access::Access;
-use crate::cancel::Cancel;
 use crate::diagnosis::Fault;
 use crate::error::Error;
 use crate::memfile::MemFile;

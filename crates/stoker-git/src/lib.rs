@@ -12,7 +12,6 @@
 
 pub mod access;
 pub mod auth;
-pub mod cancel;
 mod command;
 pub mod diagnosis;
 pub mod error;
@@ -28,8 +27,8 @@ pub mod store;
 
 pub use access::{Access, PlainHttp};
 pub use auth::Auth;
-pub use cancel::Cancel;
 pub use error::Error;
 pub use limits::Limits;
 pub use server_words::ServerWords;
+pub use stoker_sync::Cancel;
 pub use store::{CommitSource, Store};

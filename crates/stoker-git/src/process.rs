@@ -16,7 +16,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cancel::Cancel;
+use crate::Cancel;
 use crate::limits::{Limits, Pace, Progress, Verdict};
 
 /// What git writes to stderr that is kept: the beginning and the end.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use stoker_core::refs::{self, Answer, History, HistoryQuery, Resolution, Unreachable, Wanted};
 
+use crate::Cancel;
 use crate::access::Access;
-use crate::cancel::Cancel;
 use crate::error::Error;
 use crate::remote;
 use crate::store::{Location, Store, find_in_history};

@@ -10,24 +10,23 @@
 //! # Promises
 //!
 //! What is wrong with a store never needs a human: stale locks and torn files are removed, and a
-//! store that does not fit its URL, or that fails git where a new one does not, is made anew; where
+//! store that does not fit its URL, or that fails git where a new one does not, is rebuilt; where
 //! the volume is full, or old packs are many times the rest, they make way. What comes out of it has
 //! the id that was asked for. What is not ours in its directory stays as it is.
 //! One process uses a store at a time. Nothing is ever fetched that was not asked for.
 
-mod anew;
 mod budget;
+mod directory_check;
 mod fetch;
-mod first;
+mod fetch_strategy;
 mod history;
 mod layout;
 mod location;
 mod lock;
 mod objects;
-mod owner;
+mod rebuild;
 mod source;
 mod tree;
-mod vain;
 
 use std::io;
 use std::path::PathBuf;
@@ -38,8 +37,8 @@ use stoker_sync::RelPath;
 use stoker_sync::file_lock::Holder;
 use stoker_sync::source::ObjectId;
 
+use crate::Cancel;
 use crate::access::Access;
-use crate::cancel::Cancel;
 use crate::diagnosis::Fault;
 use crate::error;
 
@@ -140,24 +139,24 @@ pub enum Error {
 impl Store {
     /// Opens the store at `location` for the repository of `access`, and repairs it where needed.
     ///
-    /// Waits up to `patience` for another process to let go of it.
+    /// Waits up to `timeout` for another process to let go of it.
     pub fn open(
         location: impl Into<Location>,
         access: Access,
         cancel: &Cancel,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self, error::Error> {
         let location = location.into();
         let directory = location.directory();
         let failed = |source| error::Error::Store { path: directory.to_owned(), source };
-        owner::make_directory(&location).map_err(failed)?;
-        let judge = || owner::refuse_foreign(directory, &access.url).map_err(failed);
+        directory_check::make_directory(&location).map_err(failed)?;
+        let judge = || directory_check::refuse_foreign(directory, &access.url).map_err(failed);
         let judged = judge();
-        if judged.is_err() && !owner::has_lock(directory) {
+        if judged.is_err() && !directory_check::has_lock(directory) {
             judged?;
         }
         let lock = directory.join(layout::LOCK);
-        let lock = lock::Lock::take(&lock, patience, cancel).map_err(failed)?;
+        let lock = lock::Lock::take(&lock, timeout, cancel).map_err(failed)?;
         // What another run was making or removing just then may have looked foreign.
         judge()?;
         let found = layout::repair(directory, &access.url).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! A GitHub App: its private key signs a short letter, which GitHub exchanges for a token.
+//! A GitHub App: its private key signs a short-lived JWT, which GitHub exchanges for a token.
 //!
 //! # Promises
 //!
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use stoker_api::word::{HttpUrl, SafeUrl, Secret};
 
+use crate::Cancel;
 use crate::access::{PlainHttp, host_of, is_loopback};
-use crate::cancel::Cancel;
 
 pub use exchange::Error;
 
@@ -40,7 +40,7 @@ pub struct Settings {
     pub ca_file: Option<PathBuf>,
     /// The proxy to use.
     pub proxy: Option<HttpUrl>,
-    /// Whether the letter may travel unencrypted.
+    /// Whether the JWT may travel unencrypted.
     pub plain_http: PlainHttp,
     /// How long one exchange may take.
     pub timeout: Duration,
@@ -90,7 +90,7 @@ impl GithubApp {
         exchange::exchange(&self.settings, cancel)
     }
 
-    /// Returns whether the letter would travel for all to see, though nobody allowed it.
+    /// Returns whether the JWT would travel for all to see, though nobody allowed it.
     pub(crate) fn is_exposed(&self) -> bool {
         let Settings { api, plain_http, proxy, .. } = &self.settings;
         // What goes by way of a proxy elsewhere leaves this machine, whatever its end.

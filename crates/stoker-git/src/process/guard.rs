@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
-/// Waits up to `patience` for the child to exit, without reaping it.
-pub(crate) fn exited(child: &Child, patience: Duration) -> io::Result<bool> {
+/// Waits up to `within` for the child to exit, without reaping it.
+pub(crate) fn exited(child: &Child, within: Duration) -> io::Result<bool> {
     let pidfd = pidfd_open(pid_of(child), PidfdFlags::empty())?;
     let mut watched = [PollFd::new(&pidfd, PollFlags::IN)];
-    let timeout = Timespec::try_from(patience).map_err(io::Error::other)?;
+    let timeout = Timespec::try_from(within).map_err(io::Error::other)?;
     match poll(&mut watched, Some(&timeout)) {
         Ok(count) => Ok(count > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use super::layout::{self, HISTORY, LOCK, NEXT, REPOSITORY, URL};
 use super::location::{Location, Parent};
 use super::lock::Lock;
-use crate::cancel::Cancel;
+use crate::Cancel;
 use crate::diagnosis::Fault;
 
 /// Less than this part of a budget is little.

@@ -10,7 +10,7 @@ use stoker_api::word::Commit;
 use stoker_core::refs::{History, HistoryQuery};
 
 use super::layout::{self, Found};
-use super::{Store, anew, fetch};
+use super::{Store, fetch, rebuild};
 use crate::command::{Session, in_repository, local};
 use crate::diagnosis::{Fault, judge};
 use crate::error::Error;
@@ -31,10 +31,11 @@ pub(crate) fn find(store: &Store, query: &HistoryQuery) -> Result<History, Error
     }
     let history = store.directory.join(layout::HISTORY);
     let mut found = look(store, &history, query);
-    if store.found != Found::Nothing && found.as_ref().is_err_and(anew::is_suspect) {
-        found = anew::replace(&store.directory, layout::HISTORY, |next| look(store, next, query));
+    if store.found != Found::Nothing && found.as_ref().is_err_and(rebuild::is_suspect) {
+        found =
+            rebuild::replace(&store.directory, layout::HISTORY, |next| look(store, next, query));
     }
-    if store.had_packs && found.as_ref().is_err_and(anew::is_full) {
+    if store.had_packs && found.as_ref().is_err_and(rebuild::is_full) {
         layout::empty(&store.directory, &store.access.url)
             .map_err(|source| store.failed(source))?;
         found = look(store, &history, query);
@@ -58,7 +59,7 @@ fn look(store: &Store, history: &Path, query: &HistoryQuery) -> Result<Vec<Commi
     };
     match fetch_by(fetch::history) {
         // A tag on a directory, whose content is left out, looks like this.
-        Err(error) if anew::is_suspect(&error) => fetch_by(fetch::history_apart)?,
+        Err(error) if rebuild::is_suspect(&error) => fetch_by(fetch::history_apart)?,
         fetched => fetched?,
     }
     search(store, history, query).map_err(failed)

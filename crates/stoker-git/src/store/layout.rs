@@ -20,11 +20,11 @@ pub(super) const NEXT: &str = "next.git";
 /// Ids that were found in the history before.
 pub(super) const KNOWN: &str = "known-commits";
 /// What a store made anew did not help with.
-pub(super) const VAIN: &str = "in-vain";
+pub(super) const UNFETCHABLE: &str = "unfetchable";
 /// Which repository the rest belongs to.
 pub(super) const URL: &str = "url";
 /// The small files that are written.
-pub(super) const FILES: [&str; 3] = [URL, KNOWN, VAIN];
+pub(super) const FILES: [&str; 3] = [URL, KNOWN, UNFETCHABLE];
 /// Who uses the store.
 pub(super) const LOCK: &str = "lock";
 /// What a repository of ours has in its `HEAD`, and nobody else's.
@@ -65,7 +65,7 @@ pub(super) fn repair(directory: &Path, url: &RepoUrl) -> Result<Found, Error> {
     for name in [REPOSITORY, HISTORY] {
         let repository = directory.join(name);
         make_repository(&repository).or_else(|error| match error {
-            Error::Disk { source, .. } if is_of_wrong_kind(&source) => make_anew(&repository),
+            Error::Disk { source, .. } if is_of_wrong_kind(&source) => recreate(&repository),
             error => Err(error),
         })?;
     }
@@ -86,7 +86,7 @@ fn is_of_wrong_kind(error: &io::Error) -> bool {
 }
 
 /// Sees to it that the store is made anew when it is opened next.
-pub(super) fn condemn(directory: &Path) -> Result<(), Error> {
+pub(super) fn invalidate(directory: &Path) -> Result<(), Error> {
     let path = directory.join(URL);
     clear(&path).map_err(disk("remove", &path))
 }
@@ -94,7 +94,7 @@ pub(super) fn condemn(directory: &Path) -> Result<(), Error> {
 /// Removes everything but the lock.
 pub(super) fn wipe(directory: &Path) -> Result<(), Error> {
     // First what makes the rest valid, so that a crash in between leaves nothing that looks whole.
-    condemn(directory)?;
+    invalidate(directory)?;
     // What a crash left of files is known to be ours as long as there is a repository beside it.
     for file in FILES.map(|name| directory.join(name)) {
         for path in [temporary(&file), file] {
@@ -110,11 +110,11 @@ pub(super) fn wipe(directory: &Path) -> Result<(), Error> {
 /// Empties the repositories where they are. What is remembered of them stays true.
 pub(super) fn empty(directory: &Path, url: &RepoUrl) -> Result<(), Error> {
     // As above: until the end it does not look whole.
-    condemn(directory)?;
+    invalidate(directory)?;
     remove(&directory.join(NEXT))?;
     // One after the other: the one that is there shows that the directory is ours.
     for name in [REPOSITORY, HISTORY] {
-        make_anew(&directory.join(name))?;
+        recreate(&directory.join(name))?;
     }
     write(&directory.join(URL), url.as_str().as_bytes())
 }
@@ -131,7 +131,7 @@ pub(super) fn remove(repository: &Path) -> Result<(), Error> {
 }
 
 /// Makes an empty repository, whatever was there before.
-pub(super) fn make_anew(repository: &Path) -> Result<(), Error> {
+pub(super) fn recreate(repository: &Path) -> Result<(), Error> {
     remove(repository)?;
     make_repository(repository)
 }
@@ -290,4 +290,53 @@ pub(super) fn disk(action: &'static str, path: &Path) -> impl FnOnce(io::Error) 
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1024 * 1024;
+
+    /// A store with packs of these sizes, which hold nothing.
+    fn store_of(sizes: &[u64]) -> (tempfile::TempDir, RepoUrl) {
+        let root = tempfile::tempdir().unwrap();
+        let url = RepoUrl::parse("https://git.example/plant.git").unwrap();
+        repair(root.path(), &url).unwrap();
+        for (number, size) in sizes.iter().enumerate() {
+            for (end, size) in [("pack", *size), ("idx", 1)] {
+                let name = format!("{REPOSITORY}/objects/pack/pack-{number}.{end}");
+                fs::File::create(root.path().join(name)).unwrap().set_len(size).unwrap();
+            }
+        }
+        (root, url)
+    }
+
+    #[test]
+    fn a_store_is_crowded_by_many_packs_or_by_bytes_that_its_largest_pack_does_not_explain() {
+        for (sizes, is_crowded) in [
+            (vec![MIB; 60], false),
+            (vec![1; 61], true),
+            // One large commit, and what changed since.
+            ([vec![900 * MIB], vec![40 * MIB; 50]].concat(), false),
+            (vec![40 * MIB; 16], false),
+            // Nothing of the first is left after a while.
+            (vec![40 * MIB; 17], true),
+            (vec![3 * MIB; 21], false),
+            (vec![3 * MIB; 22], true),
+        ] {
+            let (root, url) = store_of(&sizes);
+            let found = if is_crowded { Found::Crowded } else { Found::Kept };
+            assert_eq!(repair(root.path(), &url).unwrap(), found, "{} packs", sizes.len());
+            assert!(has_packs(root.path()), "what is there may be what is wanted");
+        }
+    }
+
+    #[test]
+    fn an_emptied_store_is_one_that_is_kept() {
+        let (root, url) = store_of(&[MIB]);
+        write(&root.path().join(KNOWN), b"1234567 1").unwrap();
+        fs::write(root.path().join(HISTORY).join("objects/pack/tmp_pack_x"), "half").unwrap();
+        empty(root.path(), &url).unwrap();
+        assert!(!has_packs(root.path()));
+        assert!(root.path().join(KNOWN).exists());
+        assert_eq!(repair(root.path(), &url).unwrap(), Found::Kept);
+    }
+}

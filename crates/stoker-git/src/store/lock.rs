@@ -9,7 +9,7 @@ use std::time::Duration;
 use stoker_sync::file_lock::{FileLock, Holder, Refused};
 
 use super::Error;
-use crate::cancel::Cancel;
+use crate::Cancel;
 
 /// A holder writes no more than this.
 const MOST_WORDS: usize = 200;

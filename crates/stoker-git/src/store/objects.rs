@@ -19,7 +19,7 @@ use rustix::process::Signal;
 use stoker_sync::source::ObjectId;
 
 use super::Error;
-use crate::cancel::Cancel;
+use crate::Cancel;
 use crate::command::{in_repository, local};
 use crate::diagnosis::{Fault, of_process};
 use crate::process::{self, guard};

@@ -1,8 +1,8 @@
 //! A commit as the file engine sees it: trees level by level, files fetched when they are wanted.
 
-mod contents;
+mod fetch_blobs;
+mod read_blobs;
 mod repair;
-mod wanted;
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,10 +10,10 @@ use stoker_api::word::Commit;
 use stoker_sync::RelPath;
 use stoker_sync::source::{self, Entry, Kind, ObjectId, Sink, Source};
 
-use super::first::Way;
+use super::fetch_strategy::FetchStrategy;
 use super::layout::Found;
 use super::objects::{Header, ObjectKind, Objects};
-use super::{Error, Store, layout, tree, vain};
+use super::{Error, Store, layout, rebuild, tree};
 use crate::diagnosis::Fault;
 use crate::error;
 
@@ -29,14 +29,14 @@ pub struct CommitSource {
     /// How much of the commit was looked at, to tell whether nearly all of it is wanted.
     seen: Seen,
     /// How the commit is fetched.
-    way: Way,
+    strategy: FetchStrategy,
     /// Whether all files were fetched that are not big.
     has_all: bool,
     /// Whether the store is not to blame for what goes wrong: nothing in it is older than this run,
     /// or it was made anew already.
     is_cleared: bool,
     /// The object with which a store made anew did not help.
-    in_vain: Option<ObjectId>,
+    unfetchable: Option<ObjectId>,
     /// Whether the server sent everything that it has.
     has_everything: bool,
     /// Why the last answer was [`source::Error::Failed`].
@@ -55,19 +55,19 @@ impl CommitSource {
         commit: Commit,
         expected: &[RelPath],
     ) -> Result<Self, error::Error> {
-        let (seen, way) = (Seen::default(), Way::Trees);
+        let (seen, strategy) = (Seen::default(), FetchStrategy::Trees);
         let is_cleared = store.found == Found::Nothing;
-        let in_vain = vain::recall(&store, &commit);
+        let unfetchable = rebuild::recall_unfetchable(&store, &commit);
         let (has_all, has_everything, objects) = (false, false, None);
         let mut opened = Self {
             store,
             commit,
             objects,
             seen,
-            way,
+            strategy,
             has_all,
             is_cleared,
-            in_vain,
+            unfetchable,
             has_everything,
             failure: None,
         };
@@ -76,7 +76,7 @@ impl CommitSource {
                 // What it had was enough but for a few files, so few of them are wanted now.
                 opened.empty()?;
             } else if layout::object_count(&opened.store.repository()) == 0 {
-                opened.way = Way::choose(&opened.store, &opened.commit, expected)?;
+                opened.strategy = FetchStrategy::choose(&opened.store, &opened.commit, expected)?;
             }
             opened.fetch_commit()?;
         }
@@ -181,7 +181,7 @@ impl Source for CommitSource {
             return Ok(Vec::new());
         }
         let distinct = distinct(blobs);
-        let sizes = self.with_repair(|source| source.bring(&distinct))?;
+        let sizes = self.with_repair(|source| source.fetch_blobs(&distinct))?;
         let sizes: HashMap<_, _> = distinct.into_iter().zip(sizes).collect();
         Ok(blobs.iter().map(|id| sizes[id]).collect())
     }

@@ -2,15 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
-mod bad;
-mod canary;
-mod corrupt;
-mod damage;
+mod damaged_objects;
+mod damaged_store;
 mod deadline;
-mod flaky;
-mod foreign;
-mod hostile;
+mod directory;
+mod failing_fetch;
+mod faulty_server;
 mod http;
+mod leaks;
 mod proxy;
 mod refs;
 mod repair;

@@ -14,16 +14,16 @@ use stoker_http::header::{
 use stoker_http::{ClientConfig, Method, Place, Proxy, Response, Server, Uri, trust};
 
 use super::{Settings, Token};
+use crate::Cancel;
 use crate::access::{host_of, is_loopback};
 use crate::auth;
-use crate::cancel::Cancel;
 
 /// The longest answer that is read.
 const MAX_ANSWER: usize = 64 * 1024;
-/// GitHub refuses letters that are valid for more than ten minutes.
-const LETTER_VALID: u64 = 540;
-/// GitHub advises to date a letter back, for clocks that differ a little.
-const LETTER_BACK: u64 = 60;
+/// GitHub refuses JWTs that are valid for more than ten minutes.
+const JWT_LIFETIME: u64 = 540;
+/// GitHub advises to date a JWT back, for clocks that differ a little.
+const JWT_BACKDATE: u64 = 60;
 /// How often we look whether the exchange was cancelled.
 const TICK: Duration = Duration::from_millis(50);
 /// A difference of clocks that explains a refusal.
@@ -47,7 +47,7 @@ pub enum Error {
         /// Why not.
         source: Box<auth::Error>,
     },
-    /// The letter would travel for all to see.
+    /// The JWT would travel for all to see.
     #[error("the GitHub API must be reached by https://")]
     PlainHttp,
     /// The API could not be reached.
@@ -83,7 +83,7 @@ pub enum Error {
 }
 
 #[derive(Serialize)]
-struct Letter<'a> {
+struct Claims<'a> {
     iat: u64,
     exp: u64,
     iss: &'a str,
@@ -152,12 +152,12 @@ async fn ask_within(settings: &Settings, cancel: &Cancel) -> Result<Token, Error
 async fn ask(settings: &Settings) -> Result<Token, Error> {
     let key = read_key(&settings.key_file)?;
     let api = Api::new(settings)?;
-    let response = api.post(&letter(settings, &key, 0)?).await?;
+    let response = api.post(&jwt(settings, &key, 0)?).await?;
     let skew = skew_of(&response);
-    // A letter from the future, or from long ago, is refused: once more by the server's clock.
+    // A JWT from the future, or from long ago, is refused: once more by the server's clock.
     let response = match skew {
         Some(skew) if response.status == 401 && skew.abs() > SKEW => {
-            api.post(&letter(settings, &key, skew)?).await?
+            api.post(&jwt(settings, &key, skew)?).await?
         }
         _ => response,
     };
@@ -171,12 +171,12 @@ pub(super) fn read_key(path: &Path) -> Result<EncodingKey, Error> {
     EncodingKey::from_rsa_pem(key.reveal()).map_err(|_| Error::MalformedKey)
 }
 
-fn letter(settings: &Settings, key: &EncodingKey, skew: i64) -> Result<Secret, Error> {
+fn jwt(settings: &Settings, key: &EncodingKey, skew: i64) -> Result<Secret, Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let now = now.saturating_add_signed(skew);
-    let iat = now.saturating_sub(LETTER_BACK);
-    let letter = Letter { iat, exp: iat + LETTER_VALID, iss: &settings.app_id };
-    let signed = encode(&Header::new(Algorithm::RS256), &letter, key);
+    let iat = now.saturating_sub(JWT_BACKDATE);
+    let claims = Claims { iat, exp: iat + JWT_LIFETIME, iss: &settings.app_id };
+    let signed = encode(&Header::new(Algorithm::RS256), &claims, key);
     signed.map(Secret::new).map_err(|_| Error::MalformedKey)
 }
 
@@ -217,9 +217,9 @@ impl Api {
         })
     }
 
-    async fn post(&self, letter: &Secret) -> Result<Response, Error> {
+    async fn post(&self, jwt: &Secret) -> Result<Response, Error> {
         let mut bearer = b"Bearer ".to_vec();
-        bearer.extend_from_slice(letter.reveal());
+        bearer.extend_from_slice(jwt.reveal());
         let mut bearer = HeaderValue::try_from(bearer).map_err(|_| Error::MalformedKey)?;
         bearer.set_sensitive(true);
         let fixed = [

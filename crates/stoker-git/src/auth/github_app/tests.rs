@@ -20,7 +20,7 @@ struct Api {
 #[derive(Debug, Clone)]
 struct Seen {
     path: String,
-    letter: Value,
+    claims: Value,
     body: Value,
 }
 
@@ -57,12 +57,12 @@ async fn respond(
     headers: HeaderMap,
     body: String,
 ) -> Response {
-    let letter = headers["authorization"].to_str().unwrap();
-    let claims = letter.split('.').nth(1).unwrap();
+    let jwt = headers["authorization"].to_str().unwrap();
+    let claims = jwt.split('.').nth(1).unwrap();
     let claims = base64::Engine::decode(&base64::prelude::BASE64_URL_SAFE_NO_PAD, claims).unwrap();
     let request = Seen {
         path: uri.path().to_owned(),
-        letter: serde_json::from_slice(&claims).unwrap(),
+        claims: serde_json::from_slice(&claims).unwrap(),
         body: serde_json::from_str(&body).unwrap(),
     };
     let count = {
@@ -111,15 +111,15 @@ fn now() -> u64 {
 
 // R1: the token is for one repository, to read.
 #[test]
-fn a_token_is_asked_for_with_a_short_letter_and_little_power() {
+fn a_token_is_asked_for_with_a_short_lived_jwt_and_little_power() {
     let directory = tempfile::tempdir().unwrap();
     let api = Api::start(|_, _| granted("ghs_1", 60, 0));
     let token = app(&api, &directory).token(&Cancel::default()).unwrap();
     assert_eq!(token.reveal(), b"ghs_1");
     let seen = &api.seen()[0];
     assert_eq!(seen.path, "/api/v3/app/installations/678/access_tokens");
-    assert_eq!(seen.letter["iss"], "12345");
-    let (iat, exp) = (seen.letter["iat"].as_u64().unwrap(), seen.letter["exp"].as_u64().unwrap());
+    assert_eq!(seen.claims["iss"], "12345");
+    let (iat, exp) = (seen.claims["iat"].as_u64().unwrap(), seen.claims["exp"].as_u64().unwrap());
     assert!(iat <= now() - 55 && exp - iat <= 600);
     let body = json!({ "permissions": { "contents": "read" }, "repositories": ["plant"] });
     assert_eq!(seen.body, body);
@@ -148,7 +148,7 @@ fn the_servers_clock_counts() {
         let api = Api::start(move |_, seen| {
             let server = now().saturating_add_signed(ahead);
             let (iat, exp) =
-                (seen.letter["iat"].as_u64().unwrap(), seen.letter["exp"].as_u64().unwrap());
+                (seen.claims["iat"].as_u64().unwrap(), seen.claims["exp"].as_u64().unwrap());
             if iat > server || exp < server || exp > server + 600 {
                 let date = jiff::Timestamp::from_second(i64::try_from(server).unwrap()).unwrap();
                 let printer = jiff::fmt::rfc2822::DateTimePrinter::new();

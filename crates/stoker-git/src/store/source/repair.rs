@@ -8,31 +8,31 @@ use crate::command::Session;
 use crate::diagnosis::Fault;
 use crate::error::Error;
 use crate::remote::with_fresh_credentials;
-use crate::store::first::Way;
-use crate::store::{self, Store, anew, fetch, layout, vain};
+use crate::store::fetch_strategy::FetchStrategy;
+use crate::store::{self, Store, fetch, layout, rebuild};
 
 impl CommitSource {
-    /// Fetches the commit, if need be into a store made anew.
+    /// Fetches the commit, if need be into a rebuilt store.
     pub(super) fn fetch_commit(&mut self) -> Result<(), Error> {
-        let way = std::mem::replace(&mut self.way, Way::Trees);
-        self.has_all = way != Way::Trees;
-        let fetched = match self.fetch_by(way) {
-            Err(error) if self.is_to_blame(&error) => self.anew(Self::fetch_trees),
+        let strategy = std::mem::replace(&mut self.strategy, FetchStrategy::Trees);
+        self.has_all = strategy != FetchStrategy::Trees;
+        let fetched = match self.fetch_by(strategy) {
+            Err(error) if self.may_rebuild(&error) => self.rebuild(Self::fetch_trees),
             Err(error) if is_not_our_ref(&error) => self.fetch_everything(),
             fetched => fetched,
         };
-        self.or_emptied(fetched, Self::fetch_trees)
+        self.or_after_emptying(fetched, Self::fetch_trees)
     }
 
-    fn fetch_by(&mut self, way: Way) -> Result<(), Error> {
+    fn fetch_by(&mut self, strategy: FetchStrategy) -> Result<(), Error> {
         self.objects = None;
         let repository = self.store.repository();
-        match way {
-            Way::Trees => self.run(|store, session, commit| {
+        match strategy {
+            FetchStrategy::Trees => self.run(|store, session, commit| {
                 fetch::trees(store, session, (&repository, commit))
             })?,
-            Way::Whole => self.run(fetch::whole)?,
-            Way::Done => {}
+            FetchStrategy::Whole => self.run(fetch::whole)?,
+            FetchStrategy::Done => {}
         }
         if self.is_here()? {
             return Ok(());
@@ -40,50 +40,51 @@ impl CommitSource {
         Err(self.store.failed(store::Error::Missing { id: self.id() }))
     }
 
-    /// Tries, and if the store may be to blame, tries once more with one made anew, or emptied.
+    /// Tries, and if the store may be to blame, tries once more with one made rebuild, or emptied.
     pub(super) fn with_repair<T>(
         &mut self,
         attempt: impl Fn(&mut Self) -> Result<T, Error>,
     ) -> Result<T, source::Error> {
         let first = attempt(self);
-        let is_to_blame = first.as_ref().is_err_and(|error| self.is_to_blame(error));
+        let may_rebuild = first.as_ref().is_err_and(|error| self.may_rebuild(error));
         let again = |source: &mut Self| {
             source.fetch_trees()?;
             attempt(source)
         };
-        let answer = if is_to_blame { self.anew(again) } else { first };
-        let answer = self.or_emptied(answer, again);
-        let missed = answer.as_ref().err().and_then(vain::object);
-        if let Some(id) = missed.filter(|_| is_to_blame || self.has_everything) {
-            self.give_up(id);
+        let answer = if may_rebuild { self.rebuild(again) } else { first };
+        let answer = self.or_after_emptying(answer, again);
+        let missed = answer.as_ref().err().and_then(rebuild::unfetchable_object);
+        if let Some(id) = missed.filter(|_| may_rebuild || self.has_everything) {
+            self.remember_unfetchable(id);
         }
         answer.map_err(|error| self.fail(error))
     }
 
-    pub(super) fn is_to_blame(&self, error: &Error) -> bool {
-        let is_in_vain = self.in_vain.is_some() && vain::object(error) == self.in_vain;
-        !self.is_cleared && !is_in_vain && anew::is_suspect(error)
+    pub(super) fn may_rebuild(&self, error: &Error) -> bool {
+        let is_unfetchable =
+            self.unfetchable.is_some() && rebuild::unfetchable_object(error) == self.unfetchable;
+        !self.is_cleared && !is_unfetchable && rebuild::is_suspect(error)
     }
 
     /// Remembers that no other store helps with this object. If that can't be written, it is tried
     /// again next time.
-    fn give_up(&mut self, id: ObjectId) {
-        if self.in_vain != Some(id) {
-            drop(vain::remember(&self.store, &self.commit, id));
-            self.in_vain = Some(id);
+    fn remember_unfetchable(&mut self, id: ObjectId) {
+        if self.unfetchable != Some(id) {
+            drop(rebuild::remember_unfetchable(&self.store, &self.commit, id));
+            self.unfetchable = Some(id);
         }
     }
 
     /// Tries with an empty repository, which takes the place of ours if that goes well; once is
     /// enough.
-    pub(super) fn anew<T>(
+    pub(super) fn rebuild<T>(
         &mut self,
         attempt: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.is_cleared = true;
         let had = (std::mem::replace(&mut self.has_all, false), self.has_everything);
         let directory = self.store.directory.clone();
-        let tried = anew::replace(&directory, layout::REPOSITORY, |_| {
+        let tried = rebuild::replace(&directory, layout::REPOSITORY, |_| {
             self.objects = None;
             self.store.used = layout::NEXT;
             let tried = attempt(self);
@@ -98,12 +99,12 @@ impl CommitSource {
     }
 
     /// Where the volume is full, what earlier runs left makes way, and it is tried once more.
-    pub(super) fn or_emptied<T>(
+    pub(super) fn or_after_emptying<T>(
         &mut self,
         tried: Result<T, Error>,
         attempt: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        if !self.store.had_packs || !tried.as_ref().is_err_and(anew::is_full) {
+        if !self.store.had_packs || !tried.as_ref().is_err_and(rebuild::is_full) {
             return tried;
         }
         self.empty()?;
@@ -134,11 +135,11 @@ impl CommitSource {
     /// For servers that give out nothing by id: everything, and then the commit must be in it.
     pub(super) fn fetch_everything(&mut self) -> Result<(), Error> {
         if self.store.used == layout::REPOSITORY {
-            return self.anew(Self::fetch_everything);
+            return self.rebuild(Self::fetch_everything);
         }
         self.objects = None;
         let repository = self.store.repository();
-        layout::make_anew(&repository).map_err(|source| self.store.failed(source))?;
+        layout::recreate(&repository).map_err(|source| self.store.failed(source))?;
         self.run(|store, session, _| fetch::everything(store, session))?;
         if self.is_here()? {
             self.has_everything = true;

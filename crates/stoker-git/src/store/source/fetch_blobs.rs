@@ -16,7 +16,7 @@ const MANY: usize = 1000;
 
 impl CommitSource {
     /// Fetches what is not here of these files, and returns how big each of them is.
-    pub(super) fn bring(&mut self, distinct: &[ObjectId]) -> Result<Vec<u64>, Error> {
+    pub(super) fn fetch_blobs(&mut self, distinct: &[ObjectId]) -> Result<Vec<u64>, Error> {
         let mut headers = self.headers(distinct)?;
         // Once for all that is missing, and once more for big files, which are never sent unasked.
         for _ in 0..2 {
@@ -76,10 +76,10 @@ impl CommitSource {
                 source,
             },
         );
-        let is_in_vain = self.in_vain.is_some_and(|id| absent.contains(&id));
+        let is_unfetchable = self.unfetchable.is_some_and(|id| absent.contains(&id));
         match fetched {
             // Then it is told which of them is missing.
-            Err(error) if is_not_our_ref(&error) && is_in_vain => Ok(()),
+            Err(error) if is_not_our_ref(&error) && is_unfetchable => Ok(()),
             Err(error) if is_not_our_ref(&error) => self.fetch_everything(),
             fetched => fetched,
         }

@@ -12,14 +12,14 @@ use stoker_sync::source::{Entry, Kind, ObjectId};
 
 use super::objects::{Header, ObjectKind, Objects};
 use super::source::MAX_TREE;
-use super::{Error, Store, anew, fetch, layout, tree};
+use super::{Error, Store, fetch, layout, rebuild, tree};
 use crate::diagnosis::Fault;
 use crate::error;
 use crate::remote::with_fresh_credentials;
 
 /// How a commit is fetched into an empty store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum FetchStrategy {
     /// Its trees; files when they are asked for.
     Trees,
     /// Its trees and all files that are not big.
@@ -28,8 +28,8 @@ pub(super) enum Way {
     Done,
 }
 
-impl Way {
-    /// Finds out which way to fetch a commit of which these directories will be asked for.
+impl FetchStrategy {
+    /// Chooses how to fetch a commit of which these directories will be asked for.
     pub(super) fn choose(
         store: &Store,
         commit: &Commit,
@@ -43,22 +43,22 @@ impl Way {
         }
         let failed = |source| error::Error::Store { path: store.directory.clone(), source };
         let repository = store.directory.join(layout::NEXT);
-        let fetched = layout::make_anew(&repository)
+        let fetched = layout::recreate(&repository)
             .map_err(failed)
             .and_then(|()| fetch_top(store, commit, &repository));
-        let way = match fetched {
-            // The ordinary way knows what to do about that.
-            Err(error) if anew::is_full(&error) => Self::Trees,
+        let strategy = match fetched {
+            // Fetching trees knows what to do about that.
+            Err(error) if rebuild::is_full(&error) => Self::Trees,
             Err(error) if matches!(error.fault(), Some(Fault::NotOurRef)) => Self::Trees,
             Err(error) => return Err(error),
             Ok(()) => look(store, commit, expected).unwrap_or(Self::Trees),
         };
-        if way == Self::Done {
+        if strategy == Self::Done {
             layout::adopt(&store.directory, layout::REPOSITORY).map_err(failed)?;
         } else {
             layout::remove(&repository).map_err(failed)?;
         }
-        Ok(way)
+        Ok(strategy)
     }
 }
 
@@ -70,7 +70,7 @@ fn fetch_top(store: &Store, commit: &Commit, repository: &Path) -> Result<(), er
     )
 }
 
-fn look(store: &Store, commit: &Commit, expected: &[RelPath]) -> Result<Way, Error> {
+fn look(store: &Store, commit: &Commit, expected: &[RelPath]) -> Result<FetchStrategy, Error> {
     let id = ObjectId::parse_hex(commit.as_str().as_bytes()).expect("a commit has 40 digits");
     let mut objects = Objects::start(&store.directory.join(layout::NEXT), &store.cancel)?;
     let missing = Error::Missing { id };
@@ -85,9 +85,9 @@ fn look(store: &Store, commit: &Commit, expected: &[RelPath]) -> Result<Way, Err
     let ids: Vec<ObjectId> = dirs.iter().map(|dir| dir.id).collect();
     let is_here = |header: &Header| *header != Header::Missing;
     if !ids.is_empty() && objects.info(&ids[..1])?.iter().all(is_here) {
-        return Ok(Way::Done);
+        return Ok(FetchStrategy::Done);
     }
-    Ok(if is_all(&dirs, expected) { Way::Whole } else { Way::Trees })
+    Ok(if is_all(&dirs, expected) { FetchStrategy::Whole } else { FetchStrategy::Trees })
 }
 
 /// Returns whether every directory of the top is expected as a whole.

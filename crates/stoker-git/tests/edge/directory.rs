@@ -54,7 +54,7 @@ fn whatever_someone_else_has_under_our_names_is_refused_and_stays_as_it_is() {
         "known-commits",
         "url.new",
         "known-commits.new",
-        "in-vain",
+        "unfetchable",
         "lock",
     ];
     for name in plants {

@@ -14,14 +14,14 @@ impl CommitSource {
     pub(super) fn stream(&mut self, blobs: &[ObjectId], sink: &mut Sink<'_>) -> Result<(), Error> {
         let mut seen = 0;
         let streamed = match self.stream_rest(blobs, &mut seen, sink) {
-            Err(error) if self.is_to_blame(&error) && !is_torn(&error) => {
+            Err(error) if self.may_rebuild(&error) && !is_torn(&error) => {
                 let rest = distinct(&blobs[seen..]);
                 let again = |source: &mut Self| {
                     source.fetch_trees()?;
-                    source.bring(&rest)
+                    source.fetch_blobs(&rest)
                 };
-                let brought = self.anew(again);
-                self.or_emptied(brought, again)?;
+                let brought = self.rebuild(again);
+                self.or_after_emptying(brought, again)?;
                 self.stream_rest(blobs, &mut seen, sink)
             }
             streamed => streamed,
@@ -29,7 +29,7 @@ impl CommitSource {
         if streamed.as_ref().is_err_and(is_torn) {
             // The sink has a part of that file, so only the next run can do better. If not even
             // that can be arranged, the error is told all the same.
-            drop(layout::condemn(&self.store.directory));
+            drop(layout::invalidate(&self.store.directory));
         }
         streamed
     }

@@ -8,7 +8,7 @@ use stoker_git::{Access, CommitSource};
 use stoker_sync::source::{ObjectId, Source};
 use stoker_testkit::git::{Oid, Repo, Tree};
 
-use crate::damage::{each_pack, flip};
+use crate::damaged_store::{each_pack, flip};
 use crate::store::sample;
 use crate::world::{Place, contents, files, public, walk};
 

@@ -10,10 +10,14 @@
 //! earlier runs had left something in it. If that fails, too, one commit is more than the volume
 //! holds.
 
+use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::{Error, layout};
+use stoker_api::word::Commit;
+use stoker_sync::source::ObjectId;
+
+use super::{Error, Store, layout};
 use crate::diagnosis::Fault;
 use crate::error;
 
@@ -61,7 +65,7 @@ pub(super) fn replace<T>(
 ) -> Result<T, error::Error> {
     let failed = |source| error::Error::Store { path: directory.to_owned(), source };
     let next = directory.join(layout::NEXT);
-    layout::make_anew(&next).map_err(failed)?;
+    layout::recreate(&next).map_err(failed)?;
     let filled = fill(&next);
     match filled {
         Ok(_) => layout::adopt(directory, name),
@@ -69,4 +73,30 @@ pub(super) fn replace<T>(
     }
     .map_err(failed)?;
     filled
+}
+
+/// Returns the object that a failure is about, if it may be the same in every store.
+pub(super) fn unfetchable_object(error: &error::Error) -> Option<ObjectId> {
+    match error {
+        error::Error::Store {
+            source: Error::Missing { id } | Error::TreeTooLarge { id, .. },
+            ..
+        } => Some(*id),
+        _ => None,
+    }
+}
+
+pub(super) fn recall_unfetchable(store: &Store, commit: &Commit) -> Option<ObjectId> {
+    let text = fs::read_to_string(store.directory.join(layout::UNFETCHABLE)).ok()?;
+    let (of, id) = text.trim_end().split_once(' ')?;
+    ObjectId::parse_hex(id.as_bytes()).filter(|_| of == commit.as_str())
+}
+
+pub(super) fn remember_unfetchable(
+    store: &Store,
+    commit: &Commit,
+    id: ObjectId,
+) -> Result<(), Error> {
+    let path = store.directory.join(layout::UNFETCHABLE);
+    layout::write(&path, format!("{commit} {id}\n").as_bytes())
 }
