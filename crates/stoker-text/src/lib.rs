@@ -1,4 +1,4 @@
-//! The three text engines of Stoker: path globs, Go templates and byte-exact JSON edits.
+//! The text engines of Stoker: path globs, image references, Go templates and byte-exact JSON edits.
 //!
 //! Everything here is a pure function over text that strangers wrote: no disk, no environment, no
 //! clock, no panic, and a bound on time and memory for every input. What the results mean (which
@@ -8,5 +8,6 @@
 //! on purpose, `docs/reference/text-deviations.md` says so and names the test.
 
 pub mod glob;
+pub mod image;
 pub mod json;
 pub mod template;

@@ -5,6 +5,8 @@ package main
 import (
 	"bufio"
 	"bytes"
+	_ "crypto/sha256"
+	_ "crypto/sha512"
 	"encoding/json"
 	"math/rand"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"text/template"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"github.com/distribution/reference"
 	"github.com/tidwall/sjson"
 )
 
@@ -29,6 +32,7 @@ func main() {
 	write("../go-template-more.json", templates())
 	write("../doublestar-more.json", globs())
 	write("../sjson-more.json", edits())
+	write("../image.json", images())
 }
 
 func write(name string, value any) {
@@ -124,6 +128,28 @@ func edits() []map[string]any {
 			vector["out"] = out
 		} else {
 			vector["err"] = err.Error()
+		}
+		vectors = append(vectors, vector)
+	}
+	return vectors
+}
+
+func images() []map[string]string {
+	var vectors []map[string]string
+	for _, text := range lines("images.jsonl") {
+		vector := map[string]string{"in": text}
+		named, err := reference.ParseNormalizedNamed(text)
+		if err != nil {
+			vector["err"] = err.Error()
+			vectors = append(vectors, vector)
+			continue
+		}
+		vector["registry"], vector["path"] = reference.Domain(named), reference.Path(named)
+		if tagged, ok := named.(reference.Tagged); ok {
+			vector["tag"] = tagged.Tag()
+		}
+		if digested, ok := named.(reference.Digested); ok {
+			vector["digest"] = digested.Digest().String()
 		}
 		vectors = append(vectors, vector)
 	}
