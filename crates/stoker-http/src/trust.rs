@@ -1,7 +1,7 @@
 //! Whom a TLS connection trusts: given certificates, the system's, or (on loopback) any.
 
 mod any;
-mod given;
+mod pinned;
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
 
 use any::Any;
-use given::Given;
+use pinned::Pinned;
 
 /// The text holds no certificate that can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +26,7 @@ pub fn system() -> Arc<ClientConfig> {
 }
 
 /// Trusts servers whose certificate is among these, or signed by one of them.
-pub fn given(pem: &[u8]) -> Result<Arc<ClientConfig>, NoCertificate> {
+pub fn pinned(pem: &[u8]) -> Result<Arc<ClientConfig>, NoCertificate> {
     let certificates = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
     let certificates = certificates.map_err(|_| NoCertificate)?;
     let mut roots = RootCertStore::empty();
@@ -34,7 +34,7 @@ pub fn given(pem: &[u8]) -> Result<Arc<ClientConfig>, NoCertificate> {
         roots.add(certificate.clone()).map_err(|_| NoCertificate)?;
     }
     // Without a single root it is refused here.
-    let verifier = Given::new(roots, certificates, provider()).map_err(|_| NoCertificate)?;
+    let verifier = Pinned::new(roots, certificates, provider()).map_err(|_| NoCertificate)?;
     Ok(verified_by(Arc::new(verifier)))
 }
 

@@ -1,4 +1,4 @@
-//! Asks a gateway and waits for the answer: key, deadline, cancellation, and the second port where
+//! Asks a gateway and waits for the response: key, deadline, cancellation, and the second port where
 //! the first does not do.
 
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use stoker_http::Method;
 use stoker_sync::Cancel;
 use tokio::runtime::Runtime;
 
-use crate::answer::Answer;
 use crate::endpoint::Address;
 use crate::error::Error;
 use crate::gateway::{Limits, Options};
 use crate::key::Key;
+use crate::response::Response;
 use crate::tls;
-use crate::transport::{Question, Target};
+use crate::transport::{Request, Target};
 
 /// How often a call that waits checks whether it was cancelled.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(25);
@@ -26,9 +26,9 @@ pub(crate) struct Client {
     /// `None` only while it is being dropped.
     runtime: Option<Runtime>,
     first: Target,
-    otherwise: Option<Target>,
+    fallback: Option<Target>,
     /// The second target was the one that worked last.
-    prefers_otherwise: AtomicBool,
+    prefers_fallback: AtomicBool,
     key_file: Option<PathBuf>,
     limits: Limits,
     cancel: Cancel,
@@ -37,7 +37,7 @@ pub(crate) struct Client {
 /// Whether a request carries the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    Anybody,
+    Public,
     Key,
 }
 
@@ -56,8 +56,8 @@ impl Client {
         Ok(Self {
             runtime: Some(runtime),
             first: target(endpoint.first)?,
-            otherwise: endpoint.otherwise.map(target).transpose()?,
-            prefers_otherwise: AtomicBool::new(false),
+            fallback: endpoint.fallback.map(target).transpose()?,
+            prefers_fallback: AtomicBool::new(false),
             key_file: api_key_file,
             limits,
             cancel,
@@ -65,22 +65,31 @@ impl Client {
     }
 
     /// Gets, within the limit of a call and within `left` of something longer.
-    pub(crate) fn get(&self, path: &str, access: Access, left: Duration) -> Result<Answer, Error> {
-        let question = self.question(Method::GET, path, access)?;
-        self.wait(self.limits.call.min(left), &question)
+    pub(crate) fn get(
+        &self,
+        path: &str,
+        access: Access,
+        left: Duration,
+    ) -> Result<Response, Error> {
+        let request = self.request(Method::GET, path, access)?;
+        self.wait(self.limits.call.min(left), &request)
     }
 
     /// Posts without a body.
-    pub(crate) fn post(&self, path: &str) -> Result<Answer, Error> {
-        let question = self.question(Method::POST, path, Access::Key)?;
-        self.wait(self.limits.call, &question)
+    pub(crate) fn post(&self, path: &str) -> Result<Response, Error> {
+        let request = self.request(Method::POST, path, Access::Key)?;
+        self.wait(self.limits.call, &request)
     }
 
     /// Posts without a body though the caller may be cancelled: for what must be put right before
     /// the end.
-    pub(crate) fn post_regardless(&self, path: &str, within: Duration) -> Result<Answer, Error> {
-        let question = self.question(Method::POST, path, Access::Key)?;
-        self.runtime().block_on(self.ask_within(within, &question))
+    pub(crate) fn post_even_if_cancelled(
+        &self,
+        path: &str,
+        within: Duration,
+    ) -> Result<Response, Error> {
+        let request = self.request(Method::POST, path, Access::Key)?;
+        self.runtime().block_on(self.send_within(within, &request))
     }
 
     /// Posts JSON to a route that may take longer than others: this long.
@@ -89,10 +98,10 @@ impl Client {
         path: &str,
         body: &Value,
         within: Duration,
-    ) -> Result<Answer, Error> {
-        let question = self.question(Method::POST, path, Access::Key)?;
-        let question = Question { body: Some(body.to_string()), ..question };
-        self.wait(within, &question)
+    ) -> Result<Response, Error> {
+        let request = self.request(Method::POST, path, Access::Key)?;
+        let request = Request { body: Some(body.to_string()), ..request };
+        self.wait(within, &request)
     }
 
     /// Waits without asking anything.
@@ -105,60 +114,64 @@ impl Client {
         })
     }
 
-    fn question<'a>(
+    fn request<'a>(
         &self,
         method: Method,
         path: &'a str,
         access: Access,
-    ) -> Result<Question<'a>, Error> {
+    ) -> Result<Request<'a>, Error> {
         let key = match (access, &self.key_file) {
-            (Access::Anybody, _) => None,
+            (Access::Public, _) => None,
             (Access::Key, None) => return Err(Error::NoKey),
             // Read anew for every call: it may have been rotated since.
             (Access::Key, Some(path)) => Some(Key::read(path)?),
         };
         let Limits { connect: connect_within, body: body_limit, .. } = self.limits;
-        Ok(Question { method, path, body: None, key, connect_within, body_limit })
+        Ok(Request { method, path, body: None, key, connect_within, body_limit })
     }
 
-    fn wait(&self, within: Duration, question: &Question<'_>) -> Result<Answer, Error> {
+    fn wait(&self, within: Duration, request: &Request<'_>) -> Result<Response, Error> {
         self.runtime().block_on(async {
             tokio::select! {
                 // Cancelled before it began: nothing is sent.
                 biased;
                 () = self.cancelled() => Err(Error::Cancelled),
-                answer = self.ask_within(within, question) => answer,
+                response = self.send_within(within, request) => response,
             }
         })
     }
 
-    async fn ask_within(&self, within: Duration, question: &Question<'_>) -> Result<Answer, Error> {
-        let late = |_| Err(Error::TimedOut { call: self.first.call(question), within });
-        tokio::time::timeout(within, self.ask(question)).await.unwrap_or_else(late)
+    async fn send_within(
+        &self,
+        within: Duration,
+        request: &Request<'_>,
+    ) -> Result<Response, Error> {
+        let late = |_| Err(Error::TimedOut { call: self.first.call(request), within });
+        tokio::time::timeout(within, self.send(request)).await.unwrap_or_else(late)
     }
 
     /// Asks where it worked last, and elsewhere if nobody answers or a secure channel is demanded.
     ///
     /// Only a request that was not served is asked twice: no connection, 403, or a redirect.
-    async fn ask(&self, question: &Question<'_>) -> Result<Answer, Error> {
-        let Some(otherwise) = &self.otherwise else { return self.first.ask(question).await };
-        let prefers_otherwise = self.prefers_otherwise.load(Ordering::Relaxed);
+    async fn send(&self, request: &Request<'_>) -> Result<Response, Error> {
+        let Some(fallback) = &self.fallback else { return self.first.send(request).await };
+        let prefers_fallback = self.prefers_fallback.load(Ordering::Relaxed);
         let (one, other) =
-            if prefers_otherwise { (otherwise, &self.first) } else { (&self.first, otherwise) };
-        let answer = one.ask(question).await;
-        if !is_worth_another(&answer, one) {
-            return answer;
+            if prefers_fallback { (fallback, &self.first) } else { (&self.first, fallback) };
+        let response = one.send(request).await;
+        if !is_worth_another(&response, one) {
+            return response;
         }
-        let second = other.ask(question).await;
+        let second = other.send(request).await;
         let is_better = match &second {
-            Ok(second) => !second.wants_secure_channel() || answer.is_err(),
-            Err(error) => answer.is_err() && !is_no_answer(error),
+            Ok(second) => !second.wants_secure_channel() || response.is_err(),
+            Err(error) => response.is_err() && !is_no_answer(error),
         };
         if is_better {
-            self.prefers_otherwise.store(!prefers_otherwise, Ordering::Relaxed);
+            self.prefers_fallback.store(!prefers_fallback, Ordering::Relaxed);
             return second;
         }
-        answer
+        response
     }
 
     /// Waits until the run is asked to end.
@@ -187,9 +200,9 @@ impl Drop for Client {
     }
 }
 
-fn is_worth_another(answer: &Result<Answer, Error>, target: &Target) -> bool {
-    match answer {
-        Ok(answer) => !target.address.is_tls && answer.wants_secure_channel(),
+fn is_worth_another(response: &Result<Response, Error>, target: &Target) -> bool {
+    match response {
+        Ok(response) => !target.address.is_tls && response.wants_secure_channel(),
         Err(error) => is_no_answer(error),
     }
 }

@@ -21,7 +21,7 @@ pub struct Endpoint {
     /// Tried first.
     pub(crate) first: Address,
     /// Tried where the first does not answer or the gateway demands a secure channel.
-    pub(crate) otherwise: Option<Address>,
+    pub(crate) fallback: Option<Address>,
 }
 
 /// One address.
@@ -37,7 +37,7 @@ pub(crate) struct Address {
 impl Endpoint {
     /// Parses `http://host:8088`, as a person gives it.
     pub fn parse(url: &str) -> Result<Self, Error> {
-        Ok(Self { first: Address::parse(url)?, otherwise: None })
+        Ok(Self { first: Address::parse(url)?, fallback: None })
     }
 
     /// Returns the gateway in the same pod: what is given counts exactly; where nothing is given,
@@ -52,12 +52,12 @@ impl Endpoint {
 
     /// Returns a gateway on loopback with these ports, the plain one preferred.
     pub fn loopback(plain: u16, tls: u16) -> Self {
-        let otherwise = Some(Address::loopback(tls, true));
-        Self { first: Address::loopback(plain, false), otherwise }
+        let fallback = Some(Address::loopback(tls, true));
+        Self { first: Address::loopback(plain, false), fallback }
     }
 
     fn exactly(first: Address) -> Self {
-        Self { first, otherwise: None }
+        Self { first, fallback: None }
     }
 }
 
@@ -174,10 +174,10 @@ mod tests {
             (None, Some(true), "https://127.0.0.1:8043", None),
             (None, Some(false), "http://127.0.0.1:8088", None),
         ];
-        for (port, tls, first, otherwise) in cases {
+        for (port, tls, first, fallback) in cases {
             let endpoint = Endpoint::beside_us(port, tls);
             assert_eq!(endpoint.first.to_string(), first);
-            assert_eq!(endpoint.otherwise.map(|address| address.to_string()).as_deref(), otherwise);
+            assert_eq!(endpoint.fallback.map(|address| address.to_string()).as_deref(), fallback);
         }
     }
 

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::answer::Answer;
 use crate::client::Access;
 use crate::error::Error;
 use crate::gateway::Gateway;
+use crate::response::Response;
 use crate::scan::Pace;
 
 /// What the last look gets, though the time is over.
@@ -46,7 +46,7 @@ impl Gateway {
 
     fn readiness_within(&self, left: Duration) -> Readiness {
         let started = Instant::now();
-        let ping = match self.client.get("/StatusPing", Access::Anybody, left) {
+        let ping = match self.client.get("/StatusPing", Access::Public, left) {
             Ok(answer) => ping_word(answer),
             Err(error) => return Readiness::Unreachable(error),
         };
@@ -54,7 +54,7 @@ impl Gateway {
             return Readiness::NeedsCommissioning;
         }
         let left = left.saturating_sub(started.elapsed()).max(A_MOMENT);
-        let info = self.client.get("/system/gwinfo", Access::Anybody, left).and_then(info_word);
+        let info = self.client.get("/system/gwinfo", Access::Public, left).and_then(info_word);
         match (ping, info) {
             (_, Ok(Word::NeedsCommissioning) | Err(Error::NeedsCommissioning { .. }))
             | (Ok(Word::NeedsCommissioning), _) => Readiness::NeedsCommissioning,
@@ -97,7 +97,7 @@ impl Readiness {
     }
 }
 
-fn ping_word(answer: Answer) -> Result<Word, Error> {
+fn ping_word(answer: Response) -> Result<Word, Error> {
     let (call, value) = answer.json()?;
     match value["state"].as_str() {
         Some(state) => Ok(Word::parse(state)),
@@ -105,7 +105,7 @@ fn ping_word(answer: Answer) -> Result<Word, Error> {
     }
 }
 
-fn info_word(answer: Answer) -> Result<Word, Error> {
+fn info_word(answer: Response) -> Result<Word, Error> {
     let answer = answer.successful()?;
     match context_status(&String::from_utf8_lossy(&answer.body)) {
         Some(status) => Ok(Word::parse(status)),

@@ -7,8 +7,8 @@
 //! # Flow
 //!
 //! 1. [`Gateway::connect`] reads options, contacts nobody.
-//! 2. [`Gateway::approach`] reads the key, then asks whether the gateway is in service and takes our key:
-//!    [`Approach::Scan`] goes on with 3, [`Approach::Land`] writes the files without lock and scan,
+//! 2. [`Gateway::preflight`] reads the key, then asks whether the gateway is in service and takes our key:
+//!    [`Preflight::Scan`] goes on with 3, [`Preflight::FilesOnly`] writes the files without lock and scan,
 //!    an error writes nothing.
 //! 3. [`Gateway::wait_for_designers`], then temporary files are written and made durable, then
 //!    [`Gateway::lock`].
@@ -33,8 +33,6 @@
 //! Calls block and run on a small runtime of their own: from async code, call them on a thread
 //! where blocking is allowed.
 
-mod answer;
-mod approach;
 mod client;
 mod designer;
 mod endpoint;
@@ -42,14 +40,15 @@ mod error;
 mod gateway;
 mod health;
 mod key;
-mod location;
 mod lock;
+mod preflight;
 mod project;
+mod redirect;
+mod response;
 mod scan;
 mod tls;
 mod transport;
 
-pub use approach::{Approach, Run};
 pub use designer::{Designer, Policy};
 pub use endpoint::Endpoint;
 pub use error::{Call, Consequence, Error, Reason, Retry};
@@ -57,6 +56,7 @@ pub use gateway::{Gateway, Limits, Options};
 pub use health::Readiness;
 pub use key::fault_of_key;
 pub use lock::{Held, Lock, Refusal};
+pub use preflight::{DataDirectory, Preflight};
 pub use project::Verification;
 pub use scan::{Scan, ScanOutcome, retry_after};
 pub use stoker_sync::{Cancel, Half, Halves};

@@ -109,7 +109,7 @@ impl Gateway {
         let deadline = Instant::now() + RELEASE;
         for half in held.halves.iter() {
             let left = deadline.saturating_duration_since(Instant::now());
-            drop(self.client.post_regardless(&format!("/data/api/v1/scan/{half}"), left));
+            drop(self.client.post_even_if_cancelled(&format!("/data/api/v1/scan/{half}"), left));
         }
     }
 

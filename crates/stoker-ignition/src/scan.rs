@@ -142,19 +142,19 @@ impl Gateway {
     }
 
     fn scan_half(&self, half: Half) -> Result<(), Error> {
-        let before = match self.patiently(|| self.scan_status(half, self.limits.call)) {
+        let before = match self.with_retry(|| self.scan_status(half, self.limits.call)) {
             Err(error) if is_undelivered(&error) || is_refusal(&error) => return Err(error),
             before => before,
         };
         // Asked for even if we will not know its end: the files are in place, and it lets the lock
         // go.
         let path = format!("/data/api/v1/scan/{half}");
-        self.patiently(|| self.client.post(&path)?.successful().map(drop))?;
+        self.with_retry(|| self.client.post(&path)?.successful().map(drop))?;
         self.wait_for_scan(half, before?)
     }
 
     /// Asks again while the gateway says that it is busy, as long as the limits allow.
-    pub(crate) fn patiently<T>(
+    pub(crate) fn with_retry<T>(
         &self,
         mut ask: impl FnMut() -> Result<T, Error>,
     ) -> Result<T, Error> {

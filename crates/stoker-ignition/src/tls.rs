@@ -1,15 +1,11 @@
 //! Whom we trust on a TLS connection: a given authority, else the system's, else the loopback
 //! interface itself.
 
-mod distrust;
-
 use std::path::Path;
 use std::sync::Arc;
 
-use stoker_http::{ClientConfig, trust};
+use stoker_http::{CertificateError, ClientConfig, trust};
 use stoker_sync::given as file;
-
-pub(crate) use distrust::why;
 
 use crate::endpoint::Address;
 use crate::error::Error;
@@ -27,14 +23,36 @@ pub(crate) fn config(
     authorities: Option<&Path>,
 ) -> Result<Arc<ClientConfig>, Error> {
     match authorities {
-        Some(path) => given(path),
+        Some(path) => pinned(path),
         None if address.is_loopback() => Ok(trust::any()),
         None => Ok(trust::system()),
     }
 }
 
-fn given(path: &Path) -> Result<Arc<ClientConfig>, Error> {
+fn pinned(path: &Path) -> Result<Arc<ClientConfig>, Error> {
     let pem = file::read(path, LIMIT)
         .map_err(|source| Error::ReadAuthorities { path: path.to_owned(), source })?;
-    trust::given(&pem).map_err(|_| Error::UnusableAuthorities { path: path.to_owned() })
+    trust::pinned(&pem).map_err(|_| Error::UnusableAuthorities { path: path.to_owned() })
+}
+
+/// Returns the end of the sentence "the gateway's certificate is not trusted".
+pub(crate) fn certificate_fault(error: &CertificateError) -> &'static str {
+    match error {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired",
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "its time has not come yet, if the clock here is right"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "it is for another host name"
+        }
+        CertificateError::UnknownIssuer => "nobody who is trusted here has signed it",
+        CertificateError::BadSignature => "its signature is wrong",
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "it is not for servers"
+        }
+        // rustls has no word of its own for the most frequent of the others.
+        _ => {
+            "it is an authority's (CA:TRUE), which counts only if exactly that one is given, or it is damaged"
+        }
+    }
 }

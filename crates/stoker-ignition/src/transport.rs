@@ -6,13 +6,13 @@ use std::time::Duration;
 use stoker_http::header::{
     ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT,
 };
-use stoker_http::{ClientConfig, Method, Place, Request, Response, Server};
+use stoker_http::{ClientConfig, Method, Place, Server};
 
-use crate::answer::Answer;
 use crate::endpoint::Address;
 use crate::error::{Call, Error};
 use crate::key::Key;
-use crate::location::Location;
+use crate::redirect::Redirect;
+use crate::response::Response;
 use crate::tls;
 
 const KEY_HEADER: HeaderName = HeaderName::from_static("x-ignition-api-token");
@@ -25,7 +25,7 @@ pub(crate) struct Target {
 }
 
 /// What to ask and what to put up with.
-pub(crate) struct Question<'a> {
+pub(crate) struct Request<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a str,
     pub(crate) body: Option<String>,
@@ -35,13 +35,13 @@ pub(crate) struct Question<'a> {
 }
 
 impl Target {
-    pub(crate) fn call(&self, question: &Question<'_>) -> Call {
-        Call(format!("{} {}{}", question.method, self.address, question.path))
+    pub(crate) fn call(&self, request: &Request<'_>) -> Call {
+        Call(format!("{} {}{}", request.method, self.address, request.path))
     }
 
     /// Asks once. The caller bounds the whole of it.
-    pub(crate) async fn ask(&self, question: &Question<'_>) -> Result<Answer, Error> {
-        let call = self.call(question);
+    pub(crate) async fn send(&self, request: &Request<'_>) -> Result<Response, Error> {
+        let call = self.call(request);
         // Certificates are not checked on loopback, so a name must really be there.
         let is_loopback = self.address.is_loopback();
         let server = Server {
@@ -51,42 +51,46 @@ impl Target {
             proxy: None,
             place: if is_loopback { Place::Loopback } else { Place::Anywhere },
         };
-        let response = server.send(&self.request(question)).await;
-        response.map_err(|error| fault(call.clone(), error)).and_then(|it| read(it, question, call))
+        let response = server.send(&self.build(request)).await;
+        response.map_err(|error| fault(call.clone(), error)).and_then(|it| read(it, request, call))
     }
 
-    fn request(&self, question: &Question<'_>) -> Request {
+    fn build(&self, request: &Request<'_>) -> stoker_http::Request {
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/plain;q=0.5"));
-        if let Some(key) = question.key.as_ref().and_then(Key::header) {
+        if let Some(key) = request.key.as_ref().and_then(Key::header) {
             headers.insert(KEY_HEADER, key);
         }
-        if question.body.is_some() {
+        if request.body.is_some() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        Request {
-            method: question.method.clone(),
-            path: format!("{}{}", self.address.prefix, question.path),
+        stoker_http::Request {
+            method: request.method.clone(),
+            path: format!("{}{}", self.address.prefix, request.path),
             headers,
-            body: question.body.clone().unwrap_or_default().into_bytes(),
-            connect_timeout: question.connect_within,
-            body_limit: question.body_limit,
+            body: request.body.clone().unwrap_or_default().into_bytes(),
+            connect_timeout: request.connect_within,
+            body_limit: request.body_limit,
         }
     }
 }
 
 /// Takes over a response that does not repeat our key.
-fn read(response: Response, question: &Question<'_>, call: Call) -> Result<Answer, Error> {
-    let is_echo = |bytes: &[u8]| question.key.as_ref().is_some_and(|key| key.is_echoed_in(bytes));
+fn read(
+    response: stoker_http::Response,
+    request: &Request<'_>,
+    call: Call,
+) -> Result<Response, Error> {
+    let is_echo = |bytes: &[u8]| request.key.as_ref().is_some_and(|key| key.is_echoed_in(bytes));
     if is_echo(&response.body) {
         return Err(Error::Malformed { call, why: "it repeats the API key" });
     }
-    let place = response.header(&LOCATION).filter(|place| !is_echo(place.as_bytes()));
-    Ok(Answer {
+    let location = response.header(&LOCATION).filter(|text| !is_echo(text.as_bytes()));
+    Ok(Response {
         status: response.status,
         content_type: response.header(&CONTENT_TYPE).unwrap_or_default().to_owned(),
-        location: Location::parse(place),
+        redirect: Redirect::parse(location),
         call,
         body: response.body,
     })
@@ -100,7 +104,7 @@ fn fault(call: Call, error: stoker_http::Error) -> Error {
         Http::Refused => Error::ConnectionRefused { call },
         Http::Unreachable(source) => Error::Unreachable { call, source },
         Http::TlsMismatch => Error::TlsMismatch { call },
-        Http::Untrusted(cause) => Error::Untrusted { call, why: tls::why(&cause) },
+        Http::Untrusted(cause) => Error::Untrusted { call, why: tls::certificate_fault(&cause) },
         Http::NotHttp => Error::Malformed { call, why: "it is not HTTP" },
         Http::TooLarge { limit } => Error::TooLarge { call, limit },
         // There is no proxy on the way to a gateway.

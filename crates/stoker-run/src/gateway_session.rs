@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use stoker_api::gatewaysync::DesignerSessionPolicy;
-use stoker_ignition::{Approach, Gateway, Policy, Scan, ScanOutcome, Verification};
+use stoker_ignition::{DataDirectory, Gateway, Policy, Preflight, Scan, ScanOutcome, Verification};
 use stoker_sync::{Engine, Halves, View};
 
 use crate::error::Error;
@@ -40,36 +40,36 @@ impl GatewaySession {
         run.progress.phase(Phase::AskingGateway);
         let options =
             stoker_ignition::Options { cancel: run.cancel.clone(), ..target.options.clone() };
-        let session = Self::approach(options, target, view, run);
+        let session = Self::preflight(options, target, view, run);
         run.report.durations.gateway += started.elapsed();
         session
     }
 
-    fn approach(
+    fn preflight(
         options: stoker_ignition::Options,
         target: &GatewayTarget,
         view: &View,
         run: &mut Run<'_>,
     ) -> Result<Self, stoker_ignition::Error> {
         let gateway = Gateway::connect(options)?;
-        let approach = match target.absence {
-            GatewayAbsence::Owes => gateway.approach_at_once()?,
+        let preflight = match target.absence {
+            GatewayAbsence::Owes => gateway.preflight_at_once()?,
             // The time that finishing a killed run waited for is not waited for once more.
             GatewayAbsence::Fails => {
-                gateway.approach_after(run.report.durations.gateway, run_of(view))?
+                gateway.preflight_after(run.report.durations.gateway, data_directory(view))?
             }
         };
-        match approach {
-            Approach::Scan => {
+        match preflight {
+            Preflight::Scan => {
                 let designers = policy(run.target);
                 gateway.wait_for_designers(designers)?;
                 Ok(Self::Present(Box::new(ScanLock::new(gateway, designers))))
             }
-            Approach::Land { scan: Scan::Skipped, why } => {
+            Preflight::FilesOnly { scan: Scan::Skipped, why } => {
                 run.report.warnings.push(Warning::GatewayNotReady(why));
                 Ok(Self::Absent { scans: Scans::default(), error: None })
             }
-            Approach::Land { scan: _, why } => {
+            Preflight::FilesOnly { scan: _, why } => {
                 let error = match target.absence {
                     GatewayAbsence::Fails => Some(why),
                     GatewayAbsence::Owes => {
@@ -161,8 +161,8 @@ impl GatewaySession {
 }
 
 /// Whether a gateway may have loaded what is there.
-fn run_of(view: &View) -> stoker_ignition::Run {
-    if view.is_first() { stoker_ignition::Run::First } else { stoker_ignition::Run::Later }
+fn data_directory(view: &View) -> DataDirectory {
+    if view.is_first() { DataDirectory::New } else { DataDirectory::Synced }
 }
 
 fn policy(target: &Target) -> Policy {

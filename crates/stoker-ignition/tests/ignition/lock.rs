@@ -38,11 +38,11 @@ fn the_halves_that_change_are_locked_projects_first() {
 // Else the next run would not outwait the lock of one that was killed.
 #[test]
 fn a_lock_is_asked_for_no_longer_than_a_run_is_ready_to_wait() {
-    for (patience, hold) in [(2, 10), (10, 10), (45, 45), (60, 60), (600, 60)] {
+    for (seconds, hold) in [(2, 10), (10, 10), (45, 45), (60, 60), (600, 60)] {
         let world = World::new();
-        drop(world.impatient(Duration::from_secs(patience)).lock(Halves::BOTH));
+        drop(world.with_timeout(Duration::from_secs(seconds)).lock(Halves::BOTH));
         let body: serde_json::Value = serde_json::from_str(&world.fake.requests()[0].body).unwrap();
-        assert_eq!(body["holdTimeout"], hold, "with {patience} s of patience");
+        assert_eq!(body["holdTimeout"], hold, "with a timeout of {seconds} s");
     }
 }
 
@@ -50,7 +50,7 @@ fn a_lock_is_asked_for_no_longer_than_a_run_is_ready_to_wait() {
 fn whoever_meets_a_lock_is_told_whose_it_may_be_and_when_it_is_over() {
     let world = World::new();
     world.fake.hold_lock(fake::Half::Projects, Duration::from_mins(10));
-    let error = world.impatient(Duration::from_secs(1)).lock(Halves::BOTH).unwrap_err().error;
+    let error = world.with_timeout(Duration::from_secs(1)).lock(Halves::BOTH).unwrap_err().error;
     assert!(error.to_string().contains("by somebody else or by a run that was killed"), "{error}");
     assert_eq!(error.remedy(), Remedy::WaitForScanLock);
 }
@@ -115,13 +115,13 @@ fn of_two_locks_the_time_of_the_first_counts() {
 fn a_lock_that_stays_held_ends_with_nothing_written() {
     let world = World::new();
     world.fake.hold_lock(fake::Half::Projects, Duration::from_mins(10));
-    let error = world.impatient(Duration::from_secs(2)).lock(Halves::BOTH).unwrap_err().error;
+    let error = world.with_timeout(Duration::from_secs(2)).lock(Halves::BOTH).unwrap_err().error;
     assert!(matches!(error, Error::LockHeld { half: Half::Projects, .. }), "{error}");
     assert_eq!(error.consequence(), Consequence::WriteNothing);
     assert!(world.posts().len() >= 2, "asked more than once");
     world.fake.heal();
     world.fake.fail(Fault::new(Ugly::Status(408)).on("/data/api/v1/scan-lock"));
-    let error = world.impatient(Duration::from_secs(2)).lock(Halves::BOTH).unwrap_err().error;
+    let error = world.with_timeout(Duration::from_secs(2)).lock(Halves::BOTH).unwrap_err().error;
     assert!(matches!(error, Error::LockTimedOut { .. }), "{error}");
     assert_eq!(error.reason(), Reason::ScanLockHeld);
 }

@@ -2,12 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "test code, its support included")]
 
-mod approach;
 mod channel;
 mod designer;
 mod fault;
 mod key;
 mod lock;
+mod preflight;
 mod scan;
 mod support;
 mod transaction;

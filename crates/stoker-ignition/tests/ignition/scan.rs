@@ -63,7 +63,7 @@ fn a_slow_scan_with_a_late_status_and_a_wrong_clock_is_waited_for() {
 fn a_scan_that_nobody_confirms_is_not_done() {
     let world =
         World::with(|options| fake::Options { scan_duration: Duration::from_hours(1), ..options });
-    let outcome = world.impatient(Duration::from_secs(2)).scan(projects());
+    let outcome = world.with_timeout(Duration::from_secs(2)).scan(projects());
     assert_eq!((outcome.projects, outcome.owed()), (Scan::Failed, projects()));
     assert!(matches!(outcome.errors[..], [(Half::Projects, Error::ScanTimedOut { .. })]));
 }
@@ -86,7 +86,7 @@ fn no_ugly_answer_makes_a_scan_done() {
     for (ugly, scan) in cases {
         world.fake.heal();
         world.fake.fail(Fault::new(ugly.clone()).on(SCAN).post());
-        let outcome = world.impatient(Duration::from_secs(1)).scan(Halves::BOTH);
+        let outcome = world.with_timeout(Duration::from_secs(1)).scan(Halves::BOTH);
         assert_eq!((outcome.projects, outcome.config), (scan, scan), "{ugly:?}");
         assert_eq!(outcome.owed(), Halves::BOTH, "{ugly:?}");
     }
@@ -166,7 +166,7 @@ fn loaded_projects_are_verified_in_both_shapes() {
 #[test]
 fn a_project_that_is_not_loaded_is_named() {
     let world = World::new();
-    let verified = world.impatient(Duration::from_secs(2)).verify(&expected(["annex", "plant"]));
+    let verified = world.with_timeout(Duration::from_secs(2)).verify(&expected(["annex", "plant"]));
     assert!(
         matches!(&verified, Verification::Missing(missing) if missing == &["annex"]),
         "{verified:?}"

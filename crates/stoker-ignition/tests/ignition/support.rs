@@ -48,10 +48,10 @@ impl World {
         Gateway::connect(self.options()).unwrap()
     }
 
-    /// The same with this much patience for what is waited for.
-    pub(crate) fn impatient(&self, patience: Duration) -> Gateway {
+    /// The same with this timeout for whatever is waited for.
+    pub(crate) fn with_timeout(&self, timeout: Duration) -> Gateway {
         let options = self.options();
-        let limits = Limits { gateway: patience, ..options.limits };
+        let limits = Limits { gateway: timeout, ..options.limits };
         Gateway::connect(Options { limits, ..options }).unwrap()
     }
 

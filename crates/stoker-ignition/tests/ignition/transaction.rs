@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fake_gateway as fake;
-use stoker_ignition::{Approach, Gateway, Halves, Lock, Policy, Run, Verification};
+use stoker_ignition::{DataDirectory, Gateway, Halves, Lock, Policy, Preflight, Verification};
 
 use crate::support::{World, write};
 
@@ -30,7 +30,7 @@ fn rename(data: &Path) {
 }
 
 fn sync(gateway: &Gateway, data: &Path, generation: usize) {
-    assert!(matches!(gateway.approach(Run::Later), Ok(Approach::Scan)));
+    assert!(matches!(gateway.preflight(DataDirectory::Synced), Ok(Preflight::Scan)));
     gateway.wait_for_designers(Policy::Fail).unwrap();
     write_temporaries(data, generation);
     let halves = Halves::of(views());

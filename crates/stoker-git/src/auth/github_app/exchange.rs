@@ -252,7 +252,7 @@ fn trusted(settings: &Settings) -> Result<Arc<ClientConfig>, Error> {
     let Some(path) = &settings.ca_file else { return Ok(trust::system()) };
     let certificates = |source| Error::Certificates { source: Box::new(source) };
     let pem = auth::read("CA file", path).map_err(certificates)?;
-    trust::given(pem.reveal()).map_err(|_| {
+    trust::pinned(pem.reveal()).map_err(|_| {
         let fault = "holds no certificate in PEM form";
         certificates(auth::Error::Malformed { what: "CA file", path: path.clone(), fault })
     })

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fake_gateway::{Fault, State, Token, Ugly};
-use stoker_ignition::{Approach, Readiness, Reason, Run, Scan};
+use stoker_ignition::{DataDirectory, Preflight, Readiness, Reason, Scan};
 
 use crate::support::{KEY, World};
 
@@ -68,8 +68,8 @@ fn one_of_the_two_routes_is_enough() {
 #[test]
 fn a_gateway_in_service_is_scanned() {
     let world = World::new();
-    for run in [Run::First, Run::Later] {
-        assert!(matches!(world.gateway().approach(run), Ok(Approach::Scan)));
+    for data in [DataDirectory::New, DataDirectory::Synced] {
+        assert!(matches!(world.gateway().preflight(data), Ok(Preflight::Scan)));
     }
     assert_eq!(world.posts(), Vec::<String>::new());
 }
@@ -83,8 +83,10 @@ fn the_first_sync_of_a_starting_gateway_lands_without_a_scan_and_without_waiting
     for (state, reason) in cases {
         let world = World::with(|options| options.state(state));
         let started = Instant::now();
-        let approach = world.gateway().approach(Run::First).unwrap();
-        let Approach::Land { scan: Scan::Skipped, why } = approach else { panic!("{approach:?}") };
+        let preflight = world.gateway().preflight(DataDirectory::New).unwrap();
+        let Preflight::FilesOnly { scan: Scan::Skipped, why } = preflight else {
+            panic!("{preflight:?}")
+        };
         assert_eq!(why.reason(), reason);
         assert!(started.elapsed() < Duration::from_secs(10));
     }
@@ -94,17 +96,18 @@ fn the_first_sync_of_a_starting_gateway_lands_without_a_scan_and_without_waiting
 fn a_later_sync_waits_for_a_starting_gateway() {
     let world = World::with(|options| options.state(State::Starting));
     let gateway = world.gateway();
-    let waiting = std::thread::spawn(move || gateway.approach(Run::Later));
+    let waiting = std::thread::spawn(move || gateway.preflight(DataDirectory::Synced));
     assert!(world.fake.wait_for_requests("/StatusPing", 3, Duration::from_secs(20)));
     world.fake.set(State::Running);
-    assert!(matches!(waiting.join().unwrap(), Ok(Approach::Scan)));
+    assert!(matches!(waiting.join().unwrap(), Ok(Preflight::Scan)));
 }
 
 #[test]
 fn a_later_sync_does_not_wait_for_ever() {
     let world = World::with(|options| options.state(State::Uncommissioned));
-    let approach = world.impatient(Duration::from_secs(2)).approach(Run::Later).unwrap();
-    let Approach::Land { scan: Scan::Owed, why } = approach else { panic!("{approach:?}") };
+    let preflight =
+        world.with_timeout(Duration::from_secs(2)).preflight(DataDirectory::Synced).unwrap();
+    let Preflight::FilesOnly { scan: Scan::Owed, why } = preflight else { panic!("{preflight:?}") };
     assert_eq!(why.reason(), Reason::GatewayNeedsCommissioning);
 }
 
@@ -113,7 +116,7 @@ fn a_gateway_whose_pings_are_odd_is_judged_by_its_api() {
     let world = World::new();
     world.fake.fail(Fault::new(Ugly::Status(404)).on("/StatusPing"));
     world.fake.fail(Fault::new(Ugly::Html).on("/system/gwinfo"));
-    assert!(matches!(world.gateway().approach(Run::Later), Ok(Approach::Scan)));
+    assert!(matches!(world.gateway().preflight(DataDirectory::Synced), Ok(Preflight::Scan)));
 }
 
 #[test]
@@ -122,16 +125,19 @@ fn a_gateway_that_is_away_is_owed_a_scan() {
     for ugly in [Ugly::Status(500), Ugly::Html, Ugly::Status(404), Ugly::Cut] {
         world.fake.heal();
         world.fake.fail(Fault::new(ugly.clone()).on("/data/"));
-        let approach = world.gateway().approach(Run::Later).unwrap();
+        let preflight = world.gateway().preflight(DataDirectory::Synced).unwrap();
         assert!(
-            matches!(approach, Approach::Land { scan: Scan::Owed, .. }),
-            "{ugly:?} {approach:?}"
+            matches!(preflight, Preflight::FilesOnly { scan: Scan::Owed, .. }),
+            "{ugly:?} {preflight:?}"
         );
     }
     world.fake.set(State::Down);
-    for run in [Run::First, Run::Later] {
-        let approach = world.gateway().approach(run).unwrap();
-        assert!(matches!(approach, Approach::Land { scan: Scan::Owed, .. }), "{approach:?}");
+    for data in [DataDirectory::New, DataDirectory::Synced] {
+        let preflight = world.gateway().preflight(data).unwrap();
+        assert!(
+            matches!(preflight, Preflight::FilesOnly { scan: Scan::Owed, .. }),
+            "{preflight:?}"
+        );
     }
 }
 
@@ -140,17 +146,17 @@ fn a_key_that_is_not_taken_writes_nothing() {
     let world = World::new();
     world.fake.set_tokens([]);
     assert_eq!(
-        world.gateway().approach(Run::First).unwrap_err().reason(),
+        world.gateway().preflight(DataDirectory::New).unwrap_err().reason(),
         Reason::GatewayUnauthorized
     );
     world.fake.set_tokens([Token::parse(KEY).unwrap().without_read()]);
     assert_eq!(
-        world.gateway().approach(Run::Later).unwrap_err().reason(),
+        world.gateway().preflight(DataDirectory::Synced).unwrap_err().reason(),
         Reason::GatewayForbidden
     );
     std::fs::remove_file(&world.key_file).unwrap();
     assert_eq!(
-        world.gateway().approach(Run::Later).unwrap_err().reason(),
+        world.gateway().preflight(DataDirectory::Synced).unwrap_err().reason(),
         Reason::GatewayKeyMissing
     );
 }

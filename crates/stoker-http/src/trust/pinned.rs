@@ -15,12 +15,12 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 
 /// Certificates that were given.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct Pinned {
     authorities: Arc<WebPkiServerVerifier>,
     certificates: Vec<CertificateDer<'static>>,
 }
 
-impl Given {
+impl Pinned {
     /// Trusts these certificates, which are also the roots, and whatever they have signed.
     pub(super) fn new(
         roots: RootCertStore,
@@ -32,7 +32,7 @@ impl Given {
     }
 }
 
-impl ServerCertVerifier for Given {
+impl ServerCertVerifier for Pinned {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -98,11 +98,11 @@ mod tests {
         params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
     }
 
-    fn given(certificate: &CertificateDer<'static>) -> Given {
+    fn pinned(certificate: &CertificateDer<'static>) -> Pinned {
         let mut roots = RootCertStore::empty();
         roots.add(certificate.clone()).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        Given::new(roots, vec![certificate.clone()], provider).unwrap()
+        Pinned::new(roots, vec![certificate.clone()], provider).unwrap()
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
         let too_late = UnixTime::since_unix_epoch(Duration::from_hours(280_000));
         let is_trusted = |shown: &CertificateDer<'_>, name: &'static str, now| {
             let name = ServerName::try_from(name).unwrap();
-            given(&own).verify_server_cert(shown, &[], &name, &[], now).is_ok()
+            pinned(&own).verify_server_cert(shown, &[], &name, &[], now).is_ok()
         };
         assert!(is_trusted(&own, "gateway", in_time));
         assert!(!is_trusted(&own, "elsewhere", in_time));

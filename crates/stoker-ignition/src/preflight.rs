@@ -11,20 +11,20 @@ use crate::scan::Scan;
 
 /// Whether this data directory was ever synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Run {
+pub enum DataDirectory {
     /// Nothing was ever synced: a gateway that starts will read what it finds.
-    First,
+    New,
     /// A gateway may already have loaded what was there before.
-    Later,
+    Synced,
 }
 
 /// What to do.
 #[derive(Debug)]
-pub enum Approach {
+pub enum Preflight {
     /// The gateway is in service and takes our key: lock, rename, scan, verify.
     Scan,
     /// The files land without lock and scan.
-    Land {
+    FilesOnly {
         /// `Skipped` ends well with a warning; `Owed` ends badly and is made up for by a later run.
         scan: Scan,
         /// What to tell the user.
@@ -37,28 +37,32 @@ impl Gateway {
     ///
     /// An error means that nothing may be written. Whether the key may *write* shows only when the
     /// lock is taken, which is still before the first rename.
-    pub fn approach(&self, run: Run) -> Result<Approach, Error> {
-        self.approach_after(Duration::ZERO, run)
+    pub fn preflight(&self, data: DataDirectory) -> Result<Preflight, Error> {
+        self.preflight_after(Duration::ZERO, data)
     }
 
     /// The same for a caller who has waited for this gateway before: one that starts gets what is
     /// left of its time.
-    pub fn approach_after(&self, waited: Duration, run: Run) -> Result<Approach, Error> {
+    pub fn preflight_after(
+        &self,
+        waited: Duration,
+        data: DataDirectory,
+    ) -> Result<Preflight, Error> {
         // A key that can't be used is reported before anything is written, though the gateway may
         // not answer.
         self.client.check_key_file()?;
         let asked = Instant::now();
-        let started = match (self.readiness(), run) {
+        let started = match (self.readiness(), data) {
             // What pings oddly may still serve the API: its answer to the key counts for more.
             (Readiness::Running | Readiness::Unknown(_), _) => Ok(()),
             (away @ Readiness::Unreachable(_), _) => away.in_service(Duration::ZERO),
-            (early @ (Readiness::Starting | Readiness::NeedsCommissioning), Run::First) => {
+            (early @ (Readiness::Starting | Readiness::NeedsCommissioning), DataDirectory::New) => {
                 return match early.in_service(Duration::ZERO) {
-                    Ok(()) => Ok(Approach::Scan),
-                    Err(why) => Ok(Approach::Land { scan: Scan::Skipped, why }),
+                    Ok(()) => Ok(Preflight::Scan),
+                    Err(why) => Ok(Preflight::FilesOnly { scan: Scan::Skipped, why }),
                 };
             }
-            (Readiness::Starting | Readiness::NeedsCommissioning, Run::Later) => {
+            (Readiness::Starting | Readiness::NeedsCommissioning, DataDirectory::Synced) => {
                 self.wait_until_running(waited)
             }
         };
@@ -68,7 +72,7 @@ impl Gateway {
 
     /// The same for a caller who comes back later by itself: a gateway that starts, is not
     /// commissioned or does not listen is not waited for. Its scan is owed, on the first run too.
-    pub fn approach_at_once(&self) -> Result<Approach, Error> {
+    pub fn preflight_at_once(&self) -> Result<Preflight, Error> {
         self.client.check_key_file()?;
         let started = match self.readiness() {
             Readiness::Unknown(_) => Ok(()),
@@ -84,17 +88,17 @@ impl Gateway {
     }
 
     fn check_key_within(&self, left: Duration) -> Result<(), Error> {
-        self.patiently(|| self.scan_status(Half::Projects, left)).map(drop)
+        self.with_retry(|| self.scan_status(Half::Projects, left)).map(drop)
     }
 }
 
 /// An error that lets the files land makes the scan owed; any other refuses.
-fn judge(ready: Result<(), Error>) -> Result<Approach, Error> {
+fn judge(ready: Result<(), Error>) -> Result<Preflight, Error> {
     match ready {
-        Ok(()) => Ok(Approach::Scan),
+        Ok(()) => Ok(Preflight::Scan),
         Err(error) => match error.consequence() {
             Consequence::WriteNothing => Err(error),
-            Consequence::ScanOwed => Ok(Approach::Land { scan: Scan::Owed, why: error }),
+            Consequence::ScanOwed => Ok(Preflight::FilesOnly { scan: Scan::Owed, why: error }),
         },
     }
 }

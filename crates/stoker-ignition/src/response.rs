@@ -3,21 +3,21 @@
 use serde_json::Value;
 
 use crate::error::{Call, Error};
-use crate::location::Location;
+use crate::redirect::Redirect;
 
 /// An answer of the gateway. The body is there only for a status of success.
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) call: Call,
     pub(crate) status: u16,
     pub(crate) content_type: String,
-    pub(crate) location: Location,
+    pub(crate) redirect: Redirect,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     /// Returns whether a gateway that answers so may well be content on its TLS port.
     pub(crate) fn wants_secure_channel(&self) -> bool {
-        self.status == 403 || matches!(self.location, Location::Secure(_))
+        self.status == 403 || matches!(self.redirect, Redirect::Secure(_))
     }
 
     /// Returns it if its status is one of success, else what its status means.
@@ -25,9 +25,9 @@ impl Answer {
         let (status, call) = (self.status, self.call.clone());
         match status {
             200..=299 => Ok(self),
-            300..=399 => Err(match self.location {
-                Location::Welcome => Error::NeedsCommissioning { call },
-                location => Error::Redirected { call, status, to: location.place() },
+            300..=399 => Err(match self.redirect {
+                Redirect::Welcome => Error::NeedsCommissioning { call },
+                redirect => Error::Redirected { call, status, to: redirect.place() },
             }),
             401 => Err(Error::Unauthorized { call }),
             403 => Err(Error::Forbidden { call }),

@@ -5,7 +5,7 @@ const SHOWN: usize = 200;
 
 /// Where a redirect leads, as far as it tells us something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Location {
+pub(crate) enum Redirect {
     None,
     /// The page on which a new gateway is commissioned.
     Welcome,
@@ -15,7 +15,7 @@ pub(crate) enum Location {
     Elsewhere(String),
 }
 
-impl Location {
+impl Redirect {
     pub(crate) fn parse(location: Option<&str>) -> Self {
         let Some(location) = location else { return Self::None };
         let bare = location.split(['?', '#']).next().unwrap_or_default();
