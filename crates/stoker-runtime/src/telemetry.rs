@@ -1,16 +1,22 @@
 //! Logs: one line per happening, as JSON or as text, on standard error.
 //!
 //! The filter is a list of targets with levels (`info`, `info,kube=debug`). Regular expressions
-//! over fields are not supported: they would cost the agent memory.
+//! over fields are not supported: they would cost the agent memory. [`set_filter`] replaces it while
+//! the program runs. Lines of the audit trail pass no filter.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Registry, reload};
+
+/// The filter of this process, once logs are set up.
+static FILTER: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
 
 /// How a log line is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,17 +90,31 @@ impl FromStr for Filter {
 pub fn init(format: Format, filter: &Filter) -> Result<(), Error> {
     let registry = tracing_subscriber::registry();
     let layer = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let (filter, handle) = reload::Layer::new(filter.0.clone());
     let result = match format {
         Format::Json => {
             let layer = layer.json().flatten_event(true).with_current_span(false);
-            let layer = layer.with_span_list(false).with_filter(filter.0.clone());
+            let layer = layer.with_span_list(false).with_filter(filter);
             registry.with(layer).try_init()
         }
-        Format::Text => {
-            registry.with(layer.with_ansi(false).with_filter(filter.0.clone())).try_init()
-        }
+        Format::Text => registry.with(layer.with_ansi(false).with_filter(filter)).try_init(),
     };
-    result.map_err(|_| Error::AlreadySet)
+    result.map_err(|_| Error::AlreadySet)?;
+    FILTER.set(handle).map_err(|_| Error::AlreadySet)
+}
+
+/// Replaces the filter, where logs are set up.
+pub fn set_filter(filter: &Filter) {
+    if let Some(handle) = FILTER.get() {
+        // It fails only when the subscriber is gone, and then there is nothing to log.
+        handle.reload(filter.0.clone()).ok();
+    }
+}
+
+/// Writes a line that was formatted elsewhere, such as an audit line, in one piece. A line that
+/// can't be written is lost, like any log line.
+pub fn write_line(line: &str) {
+    io::stderr().write_all(format!("{line}\n").as_bytes()).ok();
 }
 
 #[cfg(test)]
