@@ -13,6 +13,7 @@ pub mod profile;
 pub mod reconcile;
 pub mod refs;
 pub mod remedy;
+pub mod repair;
 pub mod request;
 pub mod status;
 #[cfg(test)]
