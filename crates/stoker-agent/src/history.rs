@@ -194,7 +194,7 @@ mod tests {
 
     fn fault(files: Files) -> Fault {
         Fault {
-            reason: Reason::GatewayAuthenticationFailed,
+            reason: Reason::GatewayUnauthorized,
             message: "401".to_owned(),
             retry: Retry::NextPeriod,
             is_source: false,

@@ -10,7 +10,7 @@ use kube::CustomResourceExt;
 use serde_json::Value;
 
 use crate::rule;
-use crate::{GatewaySync, SyncProfile};
+use crate::{GatewaySync, PodBootstrap, SyncProfile};
 
 /// Returns the definition of GatewaySync.
 pub fn gateway_sync() -> CustomResourceDefinition {
@@ -24,9 +24,14 @@ pub fn sync_profile() -> CustomResourceDefinition {
     clean(SyncProfile::crd(), |_| {})
 }
 
+/// Returns the definition of PodBootstrap.
+pub fn pod_bootstrap() -> CustomResourceDefinition {
+    clean(PodBootstrap::crd(), |_| {})
+}
+
 /// Returns every definition, in the order in which they are installed.
 pub fn all() -> Vec<CustomResourceDefinition> {
-    vec![gateway_sync(), sync_profile()]
+    vec![gateway_sync(), sync_profile(), pod_bootstrap()]
 }
 
 /// Returns the schema of the definition's only version.

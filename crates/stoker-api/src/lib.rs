@@ -4,7 +4,7 @@
 //!
 //! | module | words |
 //! |---|---|
-//! | [`gatewaysync`], [`syncprofile`] | the custom resources that users write |
+//! | [`gatewaysync`], [`syncprofile`], [`podbootstrap`] | the custom resources that users write |
 //! | [`condition`] | condition types, reasons, events, the states of a gateway |
 //! | [`names`], [`limit`] | annotations, labels, object names, ports, limits: each spelled once |
 //! | [`contract`] | what controller, webhook and agent owe each other |
@@ -25,6 +25,7 @@ pub mod gatewaysync;
 pub mod generated;
 pub mod limit;
 pub mod names;
+pub mod podbootstrap;
 mod registry;
 pub mod remedy;
 pub mod retry;
@@ -37,4 +38,5 @@ pub mod warning;
 pub mod word;
 
 pub use gatewaysync::GatewaySync;
+pub use podbootstrap::PodBootstrap;
 pub use syncprofile::SyncProfile;

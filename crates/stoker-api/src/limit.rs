@@ -68,4 +68,12 @@ amounts! {
     UNSHARDED_PODS = 50, "pods that share one status ConfigMap";
     /// Status ConfigMaps of a GatewaySync with more pods than that.
     SHARDS = 16, "status ConfigMaps of a GatewaySync with more pods";
+    /// Characters of the name of a namespace.
+    NAMESPACE = 63, "characters of the name of a namespace";
+    /// Registries of a PodBootstrap.
+    REGISTRIES = 64, "registries of a PodBootstrap";
+    /// Variables of a PodBootstrap.
+    BOOTSTRAP_ENV = 32, "variables of a PodBootstrap";
+    /// Excluded namespaces of a PodBootstrap.
+    EXCLUDED_NAMESPACES = 256, "excluded namespaces of a PodBootstrap";
 }

@@ -5,6 +5,7 @@
 //! and globs in full, the values of `set`), the validating webhook says it. The budget: a rule
 //! costs its own estimate times the number of places it may stand in, see [`crate::limit`].
 
+mod bootstrap;
 mod git;
 mod grammar;
 mod image;
@@ -12,6 +13,10 @@ mod sync;
 
 use serde_json::{Value, json};
 
+pub(crate) use bootstrap::{
+    ca_source, mount_path, namespace_name, registry_prefix, trust_bundle, variable_name,
+    variable_names,
+};
 pub(crate) use git::{api_base_url, auth, git, git_ref, http_url, repo_url, username};
 use grammar::INTERVAL;
 pub(crate) use image::{image_digest, image_repository, image_tag};

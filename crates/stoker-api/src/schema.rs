@@ -120,3 +120,48 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
         },
     })
 }
+
+pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "x-kubernetes-map-type": "atomic",
+        "properties": {
+            "matchLabels": {
+                "type": "object",
+                "maxProperties": 32,
+                "description": "Labels with exactly these values.",
+                "additionalProperties": { "type": "string", "maxLength": 63 },
+            },
+            "matchExpressions": {
+                "type": "array",
+                "maxItems": 32,
+                "x-kubernetes-list-type": "atomic",
+                "description": "Requirements that all must hold.",
+                "items": {
+                    "type": "object",
+                    "description": "A requirement.",
+                    "required": ["key", "operator"],
+                    "properties": {
+                        "key": {
+                            "type": "string",
+                            "maxLength": 317,
+                            "description": "The key of the label.",
+                        },
+                        "operator": {
+                            "type": "string",
+                            "enum": ["In", "NotIn", "Exists", "DoesNotExist"],
+                            "description": "How the label relates to the values.",
+                        },
+                        "values": {
+                            "type": "array",
+                            "maxItems": 64,
+                            "x-kubernetes-list-type": "atomic",
+                            "description": "The values, for In and NotIn.",
+                            "items": { "type": "string", "maxLength": 63 },
+                        },
+                    },
+                },
+            },
+        },
+    })
+}

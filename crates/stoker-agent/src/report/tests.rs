@@ -134,7 +134,7 @@ fn an_owed_scan_is_syncing_and_an_unreachable_gateway_is_an_error_after_ten_minu
         (Reason::GatewayUnreachable, 0, SyncStatus::Syncing),
         (Reason::GatewayUnreachable, 600, SyncStatus::Error),
         (Reason::GatewayNotReady, 6000, SyncStatus::Syncing),
-        (Reason::GatewayAuthenticationFailed, 0, SyncStatus::Error),
+        (Reason::GatewayUnauthorized, 0, SyncStatus::Error),
     ];
     for (reason, seconds, status) in cases {
         world.owe(reason, since);

@@ -5,11 +5,12 @@
 use crate::registry::{registry, registry_in_json};
 
 registry! {
-    /// The reason of a condition or of a gateway's state: one word for scripts to match on.
+    /// The reason of a condition, of a gateway's state or of a failed run: one word for
+    /// scripts to match.
     pub enum Reason {
         /// Every gateway is synced at the resolved commit.
         AllSynced = "AllSynced",
-        /// Gateways are on their way to the resolved commit.
+        /// Gateways are still syncing to the resolved commit.
         GatewaysSyncing = "GatewaysSyncing",
         /// The GatewaySync is paused: by its spec, its profiles or the emergency stop.
         Paused = "Paused",
@@ -17,7 +18,7 @@ registry! {
         SecretNotFound = "SecretNotFound",
         /// The ref was resolved to a commit.
         RefResolved = "RefResolved",
-        /// The ref could not be resolved for another reason; the message says which.
+        /// The ref could not be resolved for another reason, which the message gives.
         RefResolutionFailed = "RefResolutionFailed",
         /// The remote has no such ref. The condition RefResolved says RefResolutionFailed instead,
         /// and its message begins with this word.
@@ -26,21 +27,21 @@ registry! {
         AuthenticationFailed = "AuthenticationFailed",
         /// The remote could not be reached.
         RemoteUnreachable = "RemoteUnreachable",
-        /// GitHub gave no token for the App's key.
+        /// GitHub did not issue a token for the App's key.
         GithubAppExchangeFailed = "GitHubAppExchangeFailed",
         /// Every profile is valid.
         ProfilesValid = "ProfilesValid",
-        /// A profile is invalid; the message says which field and why.
+        /// A profile is invalid. The message names the field and the reason.
         ProfilesInvalid = "ProfilesInvalid",
-        /// The spec is invalid although the API server took it; the message says which field.
+        /// The spec is invalid although the API server accepted it. The message names the field.
         SpecInvalid = "SpecInvalid",
         /// Every gateway reported success.
         SyncSucceeded = "SyncSucceeded",
         /// Gateways are still syncing.
         SyncInProgress = "SyncInProgress",
-        /// Gateways failed; the message says how many, and the first by name.
+        /// Gateways failed. The message has their number and the name of the first one.
         GatewaysFailed = "GatewaysFailed",
-        /// No pod asks for this GatewaySync.
+        /// No pod names this GatewaySync in its annotations.
         NoGatewaysDiscovered = "NoGatewaysDiscovered",
         /// Every pod has its agent.
         SidecarPresent = "SidecarPresent",
@@ -48,85 +49,87 @@ registry! {
         SidecarMissing = "SidecarMissing",
         /// Host keys are verified.
         HostKeyVerificationEnabled = "HostKeyVerificationEnabled",
-        /// `knownHosts` is missing: the host key that was seen first is pinned, and verified since.
+        /// `knownHosts` is missing: the controller pinned the first host key that it
+        /// saw, and verifies it since then.
         HostKeyTrustedOnFirstUse = "HostKeyTrustedOnFirstUse",
-        /// The receiver takes push events for this GatewaySync.
+        /// The receiver accepts push events for this GatewaySync.
         ListenerActive = "ListenerActive",
         /// The receiver has no secret for this GatewaySync, so it refuses every push event.
         NoSecret = "NoSecret",
-        /// The receiver takes push events without authentication (`--receiver-insecure`).
+        /// The receiver accepts push events without authentication (`--receiver-insecure`).
         Insecure = "Insecure",
         /// Files on a gateway were modified, and the policy is to report them.
         FilesModified = "FilesModified",
         /// Files that Stoker did not write are kept below a managed directory.
         ForeignFilesKept = "ForeignFilesKept",
-        /// A mass deletion waits until it is confirmed.
+        /// A mass deletion waits for confirmation.
         ConfirmationRequired = "ConfirmationRequired",
-        /// The controller is at work.
+        /// The controller is working on this GatewaySync.
         Progressing = "Progressing",
-        /// The run was cancelled; what had begun was finished or undone.
+        /// The run was cancelled. Changes that had begun were finished or undone.
         Cancelled = "Cancelled",
-        /// Another run holds the lock of the data directory, and did not end in time.
+        /// Another run holds the lock of the data directory and did not end before the timeout.
         Locked = "Locked",
         /// The data directory does not exist.
         DataDirectoryMissing = "DataDirectoryMissing",
-        /// The data directory can't be used as one.
+        /// The data directory can't be used: it is not a directory, or its permissions do not fit.
         DataDirectoryUnusable = "DataDirectoryUnusable",
-        /// The ref is a tag on an object that is not a commit.
+        /// The ref is a tag that points to an object other than a commit.
         NotACommit = "NotACommit",
-        /// The source of a required mapping is not in the commit.
+        /// The commit does not have the source of a required mapping.
         SourceNotFound = "SourceNotFound",
-        /// A mapping does not fit the commit: its source is a link, of another kind, or too large.
+        /// A mapping does not fit the commit: its source is a symbolic link, a file
+        /// where a directory is expected (or the reverse), or too large.
         MappingInvalid = "MappingInvalid",
-        /// The commit has names that can't be written.
+        /// The commit has file names that Stoker refuses to write.
         NamesRefused = "NamesRefused",
-        /// The commit holds a pointer to a file instead of the file (Git LFS).
+        /// The commit has a Git LFS pointer instead of the file.
         LfsPointer = "LfsPointer",
         /// A template or a patch failed.
         RenderFailed = "RenderFailed",
-        /// A foreign file or directory is where one of the commit should be.
+        /// A file or directory that Stoker does not own exists where the commit has one.
         Conflict = "Conflict",
-        /// The last run brought files of another repository, and some of them would be deleted.
+        /// The last run applied another repository, and this run would delete some of its files.
         OtherRepository = "OtherRepository",
-        /// Another process keeps bringing another ref to the same data directory.
+        /// Another process keeps applying another ref to the same data directory.
         OtherSource = "OtherSource",
-        /// The run would delete more files than it may without confirmation.
+        /// The run would delete more files than the limit allows without confirmation.
         DeletionBlocked = "DeletionBlocked",
         /// The data volume is full.
         DiskFull = "DiskFull",
-        /// The live files could not be read, or the record of the run could not be written.
+        /// The live files could not be read, or the manifest could not be written.
         DiskFailed = "DiskFailed",
-        /// The new files could not be written; nothing was applied.
+        /// The new files could not be written. Nothing was applied.
         WriteFailed = "WriteFailed",
         /// The files of the commit could not be read.
         SourceFailed = "SourceFailed",
-        /// The gateway scanned, but has not loaded a project.
+        /// The gateway scanned its files but did not load a project.
         ProjectsNotLoaded = "ProjectsNotLoaded",
-        /// Git, or a part of it, is not installed.
+        /// Git, or one of its programs, is not installed.
         GitMissing = "GitMissing",
-        /// The command line or the file is wrong; nothing was contacted.
+        /// The command line or the file is not valid. No server was contacted.
         Usage = "Usage",
         /// The working directory of `dev` can't be read.
         WorkingDirectory = "WorkingDirectory",
         /// The working directory of `dev` can't be watched.
         WatchFailed = "WatchFailed",
-        /// The address of `--listen` can't be used.
+        /// Stoker can't listen at the address of `--listen`.
         ListenFailed = "ListenFailed",
         /// The demo could not be set up.
         DemoFailed = "DemoFailed",
         /// The gateway's address is not valid.
         GatewayAddressInvalid = "GatewayAddressInvalid",
-        /// The file with certificates to trust can't be read, or has none.
+        /// The CA file can't be read, or has no certificate.
         GatewayCertificatesUnusable = "GatewayCertificatesUnusable",
-        /// There is no API key, or its file can't be read.
+        /// No API key is configured, or its file can't be read.
         GatewayKeyMissing = "GatewayKeyMissing",
-        /// The file of the API key does not hold one key, `name:secret`.
+        /// The API key file does not have exactly one key, `name:secret`.
         GatewayKeyUnusable = "GatewayKeyUnusable",
         /// No program listens at the gateway's port.
         GatewayConnectionRefused = "GatewayConnectionRefused",
-        /// The gateway did not answer in time.
+        /// The gateway did not respond before the timeout.
         GatewayTimedOut = "GatewayTimedOut",
-        /// The connection to the gateway ended in the middle of a response.
+        /// The connection to the gateway was closed before the response was complete.
         GatewayConnectionLost = "GatewayConnectionLost",
         /// One side of the connection uses TLS and the other does not.
         GatewayTlsMismatch = "GatewayTLSMismatch",
@@ -144,17 +147,17 @@ registry! {
         GatewayRedirected = "GatewayRedirected",
         /// Requests to the gateway are limited (429).
         GatewayTooManyRequests = "GatewayTooManyRequests",
-        /// The gateway did not become ready in time.
+        /// The gateway did not become ready before the timeout.
         GatewayStarting = "GatewayStarting",
         /// The gateway failed (5xx).
         GatewayServerFault = "GatewayServerFault",
-        /// The response is not one of a gateway.
+        /// The response does not come from an Ignition gateway.
         GatewayUnexpectedAnswer = "GatewayUnexpectedAnswer",
-        /// The response is larger than any of a gateway.
+        /// The response is larger than any response of a gateway.
         GatewayAnswerTooLarge = "GatewayAnswerTooLarge",
-        /// The gateway's scan lock is held by another client.
+        /// Another client holds the gateway's scan lock.
         ScanLockHeld = "ScanLockHeld",
-        /// The gateway's scan did not end in time.
+        /// The gateway's scan did not end before the timeout.
         ScanTimedOut = "ScanTimedOut",
         /// The gateway does not say whether a Designer is open, and the policy is to wait or to
         /// fail.
@@ -163,29 +166,28 @@ registry! {
         Internal = "Internal",
         /// A gateway: a Designer is open, and the policy is to wait or to fail.
         DesignerSessionActive = "DesignerSessionActive",
-        /// A gateway: it did not answer, or not in time.
+        /// A gateway: it can't be reached, or did not respond before the timeout.
         GatewayUnreachable = "GatewayUnreachable",
-        /// A gateway: it refused the API key.
-        GatewayAuthenticationFailed = "GatewayAuthenticationFailed",
-        /// A gateway: files landed, and its scan of them failed or is owed.
+        /// A gateway: the files are in place, but the scan failed or is still owed.
         ScanFailed = "ScanFailed",
         /// A gateway: the commit could not be fetched.
         FetchFailed = "FetchFailed",
-        /// A gateway: the object store is full, even after it was emptied.
+        /// A gateway: the git store is full, even after Stoker emptied it.
         StoreFull = "StoreFull",
         /// A gateway: files could not be planned, written or renamed.
         ApplyFailed = "ApplyFailed",
-        /// A gateway: the pod asks for a profile that does not exist.
+        /// A gateway: its pod names a profile that does not exist.
         ProfileNotFound = "ProfileNotFound",
         /// A gateway: the metadata ConfigMap is absent, or the agent may not read it.
         MetadataNotFound = "MetadataNotFound",
-        /// A gateway: the metadata ConfigMap can't be read; the message says which key and why.
+        /// A gateway: the agent can't parse the metadata ConfigMap. The message names
+        /// the key and the reason.
         MetadataInvalid = "MetadataInvalid",
-        /// A gateway: it is starting, or waits to be commissioned.
+        /// A gateway: it is starting, or is not commissioned yet.
         GatewayNotReady = "GatewayNotReady",
         /// A gateway: its pod has a ref of its own, and the controller has not published it yet.
         RefNotPublished = "RefNotPublished",
-        /// A gateway: the agent's environment does not fit its pod.
+        /// A gateway: the agent's environment does not match its pod.
         PodMismatch = "PodMismatch",
         /// A gateway: its pod must be restarted before a change takes effect.
         RestartNeeded = "RestartNeeded",
@@ -195,74 +197,37 @@ registry! {
 registry_in_json!(Reason);
 
 impl Reason {
-    /// Says whether reports and the CLI give this reason, rather than conditions.
-    #[expect(clippy::too_many_lines, reason = "a list, one line per reason")]
+    /// Returns whether agents and the CLI report this reason. Only conditions have the others.
     pub const fn is_of_a_gateway(self) -> bool {
-        matches!(
+        !matches!(
             self,
-            Self::Cancelled
-                | Self::Locked
-                | Self::DataDirectoryMissing
-                | Self::DataDirectoryUnusable
-                | Self::NotACommit
-                | Self::SourceNotFound
-                | Self::MappingInvalid
-                | Self::NamesRefused
-                | Self::LfsPointer
-                | Self::RenderFailed
-                | Self::Conflict
-                | Self::OtherRepository
-                | Self::OtherSource
-                | Self::DeletionBlocked
-                | Self::DiskFull
-                | Self::DiskFailed
-                | Self::WriteFailed
-                | Self::SourceFailed
-                | Self::ProjectsNotLoaded
-                | Self::GitMissing
-                | Self::Usage
-                | Self::WorkingDirectory
-                | Self::WatchFailed
-                | Self::ListenFailed
-                | Self::DemoFailed
-                | Self::GatewayAddressInvalid
-                | Self::GatewayCertificatesUnusable
-                | Self::GatewayKeyMissing
-                | Self::GatewayKeyUnusable
-                | Self::GatewayConnectionRefused
-                | Self::GatewayTimedOut
-                | Self::GatewayConnectionLost
-                | Self::GatewayTlsMismatch
-                | Self::GatewayCertificateUntrusted
-                | Self::GatewayUnauthorized
-                | Self::GatewayForbidden
-                | Self::GatewayRouteNotFound
-                | Self::GatewayNeedsCommissioning
-                | Self::GatewayRedirected
-                | Self::GatewayTooManyRequests
-                | Self::GatewayStarting
-                | Self::GatewayServerFault
-                | Self::GatewayUnexpectedAnswer
-                | Self::GatewayAnswerTooLarge
-                | Self::ScanLockHeld
-                | Self::ScanTimedOut
-                | Self::DesignerStateUnknown
-                | Self::Internal
-                | Self::DesignerSessionActive
-                | Self::GatewayUnreachable
-                | Self::GatewayAuthenticationFailed
-                | Self::ScanFailed
-                | Self::FetchFailed
-                | Self::StoreFull
-                | Self::RefNotFound
-                | Self::MetadataNotFound
-                | Self::MetadataInvalid
-                | Self::GatewayNotReady
-                | Self::RefNotPublished
-                | Self::PodMismatch
-                | Self::ApplyFailed
-                | Self::ProfileNotFound
-                | Self::RestartNeeded
+            Self::AllSynced
+                | Self::GatewaysSyncing
+                | Self::Paused
+                | Self::SecretNotFound
+                | Self::RefResolved
+                | Self::RefResolutionFailed
+                | Self::AuthenticationFailed
+                | Self::RemoteUnreachable
+                | Self::GithubAppExchangeFailed
+                | Self::ProfilesValid
+                | Self::ProfilesInvalid
+                | Self::SpecInvalid
+                | Self::SyncSucceeded
+                | Self::SyncInProgress
+                | Self::GatewaysFailed
+                | Self::NoGatewaysDiscovered
+                | Self::SidecarPresent
+                | Self::SidecarMissing
+                | Self::HostKeyVerificationEnabled
+                | Self::HostKeyTrustedOnFirstUse
+                | Self::ListenerActive
+                | Self::NoSecret
+                | Self::Insecure
+                | Self::FilesModified
+                | Self::ForeignFilesKept
+                | Self::ConfirmationRequired
+                | Self::Progressing
         )
     }
 }

@@ -11,6 +11,7 @@ pub fn crd_yaml() -> Vec<(&'static str, String)> {
     vec![
         ("stoker.io_gatewaysyncs.yaml", yaml(&crd::gateway_sync())),
         ("stoker.io_syncprofiles.yaml", yaml(&crd::sync_profile())),
+        ("stoker.io_podbootstraps.yaml", yaml(&crd::pod_bootstrap())),
     ]
 }
 

@@ -17,6 +17,7 @@ pub fn reference_pages() -> Vec<(&'static str, String)> {
     let pages = [
         ("gatewaysync.md", fields::page(&crd::gateway_sync())),
         ("syncprofile.md", fields::page(&crd::sync_profile())),
+        ("podbootstrap.md", fields::page(&crd::pod_bootstrap())),
         ("conditions.md", conditions()),
         ("events.md", events()),
         ("annotations.md", annotations()),
