@@ -5,7 +5,9 @@
 
 pub mod admission;
 pub mod applied;
+pub mod audit;
 pub mod backoff;
+pub mod defaults;
 pub mod gateway;
 pub mod metadata;
 pub mod payload;
