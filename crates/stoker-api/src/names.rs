@@ -8,7 +8,8 @@ mod secret_key;
 pub use annotation::{Annotation, Label};
 pub use object::{
     METADATA_PREFIX, STATUS_PREFIX, agent_role, agent_secret, github_token_secret,
-    legacy_agent_role_binding, metadata_config_map, status_config_map, status_shard, status_shards,
+    legacy_agent_role_binding, legacy_status_config_map, metadata_config_map, status_config_map,
+    status_shard, status_shards, token_role_binding,
 };
 pub use port::Port;
 pub use secret_key::SecretKey;
@@ -33,6 +34,9 @@ pub const MANAGED_BY: &str = "stoker";
 
 /// The ConfigMap in the operator's namespace that stops every GatewaySync.
 pub const PAUSE_CONFIG_MAP: &str = "stoker-pause";
+
+/// The ConfigMap in the operator's namespace that remembers which pods were evicted to repair them.
+pub const REPAIRS_CONFIG_MAP: &str = "stoker-repairs";
 
 /// The name of the agent's container.
 pub const AGENT_CONTAINER: &str = "stoker-agent";

@@ -36,6 +36,16 @@ pub fn agent_role(cr_name: &str) -> String {
     format!("stoker-sync-{cr_name}")
 }
 
+/// Returns the name of the RoleBinding that lets the controller write the tokens of GitHub Apps.
+pub fn token_role_binding(cr_name: &str) -> String {
+    format!("stoker-token-{cr_name}")
+}
+
+/// Returns the name of the ConfigMap that agents of the Go operator report to.
+pub fn legacy_status_config_map(cr_name: &str) -> String {
+    format!("{STATUS_PREFIX}{cr_name}")
+}
+
 /// Returns the name of the RoleBinding that the Go operator made for all agents of a GatewaySync.
 pub fn legacy_agent_role_binding(cr_name: &str) -> String {
     format!("stoker-agent-{cr_name}")
