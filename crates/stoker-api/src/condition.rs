@@ -41,6 +41,10 @@ registry! {
         Stalled = "Stalled",
         /// On a SyncProfile: the profile is valid.
         Valid = "Valid",
+        /// On a PodBootstrap: every namespace has its copies of the pull secret and the certificates.
+        SecretsReplicated = "SecretsReplicated",
+        /// On a PodBootstrap: every pod that the policy is for carries its mark.
+        PodsCurrent = "PodsCurrent",
     }
 }
 
@@ -52,7 +56,16 @@ impl ConditionType {
         use Reason as R;
         match self {
             Self::Ready => {
-                &[R::AllSynced, R::GatewaysSyncing, R::SecretNotFound, R::Paused, R::Progressing]
+                &[
+                    R::AllSynced,
+                    R::GatewaysSyncing,
+                    R::SecretNotFound,
+                    R::Paused,
+                    R::Progressing,
+                    R::PolicyActive,
+                    R::PolicyInvalid,
+                    R::NotUsed,
+                ]
             }
             Self::RefResolved => &[
                 R::RefResolved,
@@ -72,6 +85,13 @@ impl ConditionType {
                 &[R::HostKeyVerificationEnabled, R::HostKeyTrustedOnFirstUse]
             }
             Self::WebhookReady => &[R::ListenerActive, R::NoSecret, R::SecretNotFound, R::Insecure],
+            Self::SecretsReplicated => &[
+                R::Replicated,
+                R::ReplicaSourceMissing,
+                R::ReplicaConflict,
+                R::ReplicationFailed,
+            ],
+            Self::PodsCurrent => &[R::PodsCurrent, R::PodsMissed, R::PodsStale],
             Self::DriftDetected => &[R::FilesModified, R::ForeignFilesKept],
             Self::DeletionBlocked => &[R::ConfirmationRequired],
             Self::Reconciling => &[R::Progressing],

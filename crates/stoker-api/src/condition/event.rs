@@ -39,5 +39,13 @@ registry! {
         DriftDetected = "DriftDetected",
         /// A pod that asks for an agent has no gateway in it.
         NotAGateway = "NotAGateway",
+        /// A pod was evicted, so that its successor gets an agent, or another one.
+        PodEvicted = "PodEvicted",
+        /// A pod was admitted unchanged because bootstrap failed.
+        BootstrapFailed = "BootstrapFailed",
+        /// A namespace has an object of the name of a copy that is not a copy.
+        ReplicaConflict = "ReplicaConflict",
+        /// A PodBootstrap is invalid, and the last valid one stays in force.
+        PolicyInvalid = "PolicyInvalid",
     }
 }

@@ -66,6 +66,26 @@ registry! {
         ConfirmationRequired = "ConfirmationRequired",
         /// The controller is working on this GatewaySync.
         Progressing = "Progressing",
+        /// PodBootstrap: the policy is in force.
+        PolicyActive = "PolicyActive",
+        /// PodBootstrap: the policy is invalid. The last valid one stays in force.
+        PolicyInvalid = "PolicyInvalid",
+        /// PodBootstrap: only the one named `default` is used.
+        NotUsed = "NotUsed",
+        /// PodBootstrap: every namespace has its copies.
+        Replicated = "Replicated",
+        /// PodBootstrap: the pull secret or the certificates to copy do not exist.
+        ReplicaSourceMissing = "ReplicaSourceMissing",
+        /// PodBootstrap: a namespace has an object of that name that is not a copy. It is kept.
+        ReplicaConflict = "ReplicaConflict",
+        /// PodBootstrap: copies could not be written. The controller retries.
+        ReplicationFailed = "ReplicationFailed",
+        /// PodBootstrap: every pod carries the mark of the policy.
+        PodsCurrent = "PodsCurrent",
+        /// PodBootstrap: pods were created without the policy.
+        PodsMissed = "PodsMissed",
+        /// PodBootstrap: pods were created with an older policy.
+        PodsStale = "PodsStale",
         /// The run was cancelled. Changes that had begun were finished or undone.
         Cancelled = "Cancelled",
         /// Another run holds the lock of the data directory and did not end before the timeout.
