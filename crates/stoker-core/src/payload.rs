@@ -151,8 +151,10 @@ fn is_zero(id: Option<&str>) -> bool {
 }
 
 /// Returns a release's request: only a published one that is neither a draft nor a prerelease.
+///
+/// GitHub says `released` where a prerelease becomes a release.
 fn release(delivery: &Delivery<'_>) -> Event {
-    if delivery.text("action") != Some("published") {
+    if !matches!(delivery.text("action"), Some("published" | "released")) {
         return Event::Nothing("the release was not published just now");
     }
     if delivery.is_true("release/draft") {

@@ -11,6 +11,7 @@
 //! - Memory per delivery is bounded; the body is never held as a whole.
 //! - Authenticated deliveries are never refused for their number: writes are coalesced to one per
 //!   GatewaySync and second, and the last one counts.
+//! - A requested ref is written before its sender hears 202.
 //!
 //! # When it fails
 //! 503 where the API server is away: the sender repeats the delivery, or polling finds the commit.
@@ -110,7 +111,8 @@ impl Arguments {
 
 fn limits() -> Limits {
     Limits {
-        connections: 4096,
+        // Each may hold the head of a request, a part of its body, and its fields.
+        connections: 2048,
         idle: Duration::from_secs(15),
         request: Duration::from_secs(30),
         // The endpoints of the Service may still name a process that ends.
@@ -129,10 +131,11 @@ pub(crate) async fn run(
     let Some(listener) = listener::bind(arguments.address()).map_err(Error::Listen)? else {
         return Ok(());
     };
-    let secrets = Secrets::start(&directory, &arguments);
+    let secrets = Secrets::start(&directory, &arguments, &shared.watch_namespaces);
     let is_open = arguments.secrets() == Some(ReceiverSecrets::Insecure);
+    let writer = Writer::new(shared.client.clone());
     let receiver = Receiver {
-        writer: Writer::new(shared.client.clone()),
+        writer: writer.clone(),
         replays: Replays::default(),
         failures: FailureLimit::new(arguments.receiver_rate_limit),
         trusted_proxies: arguments.trusted_proxies,
@@ -150,5 +153,6 @@ pub(crate) async fn run(
         tokio::spawn(async move { tls::follow(&path, &certificate, &check, shutdown).await });
     }
     server.serve(shared.shutdown).await;
+    writer.flush().await;
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! Hint + GatewaySync -> what is written.
 
-use jiff::Timestamp;
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
 use stoker_api::GatewaySync;
 use stoker_api::condition::Requester;
 use stoker_api::names::Annotation;
@@ -8,13 +10,21 @@ use stoker_api::word::RefName;
 
 use super::{Event, Hint, is_same_repository};
 
+/// How far a sender's clock may be ahead of ours. A release that is dated later is not out yet.
+const AHEAD: SignedDuration = SignedDuration::from_hours(1);
+
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The controller is to ask the remote; the text is the ref that it follows.
     Recheck(String),
-    /// This ref is requested.
-    Request(String),
+    /// A ref is requested.
+    Request {
+        /// The ref.
+        git_ref: String,
+        /// When it was requested: the time that the sender signed, or now.
+        at: Timestamp,
+    },
     /// Nothing, for this reason.
     Ignore(String),
 }
@@ -24,8 +34,12 @@ pub enum Outcome {
 pub struct Situation<'a> {
     /// The GatewaySync.
     pub sync: &'a GatewaySync,
+    /// Annotations that were accepted for it and may not be on `sync` yet.
+    pub accepted: &'a BTreeMap<&'static str, String>,
     /// Whether the very same delivery was seen before.
     pub is_repeated: bool,
+    /// The time.
+    pub now: Timestamp,
 }
 
 /// Decides what a delivery does to a GatewaySync.
@@ -35,11 +49,11 @@ pub fn decide(hint: &Hint, situation: Situation<'_>) -> Outcome {
     {
         return Outcome::Ignore(format!("{named:?} is not the repository of this GatewaySync"));
     }
-    let followed = Followed::of(situation.sync);
+    let followed = Followed::of(situation);
     match &hint.event {
         Event::Nothing(reason) => Outcome::Ignore((*reason).to_owned()),
-        Event::Push(branches) => followed.pushed(branches),
-        Event::Tag(tags) => followed.tagged(tags),
+        Event::Push(branches) => followed.pushed(branches, hint.source),
+        Event::Tag(tags) => followed.tagged(tags, situation.now),
         Event::Request(wanted) => followed.requested(wanted, hint, situation),
     }
 }
@@ -54,23 +68,23 @@ struct Followed<'a> {
 }
 
 impl<'a> Followed<'a> {
-    fn of(sync: &'a GatewaySync) -> Self {
+    fn of(situation: Situation<'a>) -> Self {
+        let Situation { sync, accepted, .. } = situation;
         let spec = sync.spec.git.git_ref.as_str();
         let annotations = sync.metadata.annotations.as_ref();
         let get = |annotation: Annotation| {
-            let value = annotations?.get(annotation.as_str()).map(String::as_str);
-            value.filter(|text| !text.is_empty())
+            let key = annotation.as_str();
+            let value = accepted.get(key).or_else(|| annotations?.get(key));
+            value.map(String::as_str).filter(|text| !text.is_empty())
         };
         // A request for another `spec.git.ref` is void.
         let is_void = get(Annotation::RequestedFor).is_some_and(|it| it != spec);
         let resolved = sync.status.as_ref().and_then(|status| status.resolved_ref.as_deref());
-        let is_tag = spec.starts_with("refs/tags/")
-            || resolved.is_some_and(|resolved| resolved.starts_with("refs/tags/"));
         Self {
             spec,
             requested: get(Annotation::RequestedRef).filter(|_| !is_void),
             requested_at: get(Annotation::RequestedAt).and_then(|at| at.parse().ok()),
-            is_tag,
+            is_tag: is_tag(spec, resolved),
         }
     }
 
@@ -78,8 +92,12 @@ impl<'a> Followed<'a> {
         self.requested.unwrap_or(self.spec)
     }
 
-    fn pushed(&self, branches: &[String]) -> Outcome {
+    fn pushed(&self, branches: &[String], source: Requester) -> Outcome {
         let effective = self.effective();
+        // Flux does not say whether a name is a branch or a tag.
+        if source == Requester::Flux && is_range(effective) {
+            return Outcome::Recheck(effective.to_owned());
+        }
         if branches.iter().any(|branch| is_branch(effective, branch)) {
             return Outcome::Recheck(short(effective).to_owned());
         }
@@ -90,15 +108,14 @@ impl<'a> Followed<'a> {
         Outcome::Ignore(format!("this GatewaySync follows {:?}, not {branch:?}", short(effective)))
     }
 
-    fn tagged(&self, tags: &[String]) -> Outcome {
+    fn tagged(&self, tags: &[String], now: Timestamp) -> Outcome {
         let effective = self.effective();
-        let is_range = RefName::parse(self.spec).is_ok_and(|it| it.semver_range().is_some());
-        if is_range || tags.iter().any(|tag| short(effective) == tag) {
+        if is_range(self.spec) || tags.iter().any(|tag| short(effective) == tag) {
             return Outcome::Recheck(short(effective).to_owned());
         }
         match tags {
             [tag, ..] if self.is_tag && RefName::parse(tag).is_ok() => {
-                Outcome::Request(tag.clone())
+                Outcome::Request { git_ref: tag.clone(), at: now }
             }
             _ => Outcome::Ignore(format!(
                 "a tag was pushed, and this GatewaySync follows {:?}",
@@ -112,9 +129,9 @@ impl<'a> Followed<'a> {
             return Outcome::Ignore("what is asked for is not a ref".to_owned());
         };
         let wanted = short(parsed.as_str());
-        let is_older = hint.at.zip(self.requested_at).is_some_and(|(at, before)| at < before);
-        if self.requested.is_some() && is_older {
-            return Outcome::Ignore("a newer request is in force".to_owned());
+        let now = situation.now;
+        if hint.at.is_some_and(|at| at.duration_since(now) > AHEAD) {
+            return Outcome::Ignore("it is dated in the future".to_owned());
         }
         // A script may ask for the same thing again and mean it; only a time tells a replay apart.
         let is_script =
@@ -123,8 +140,29 @@ impl<'a> Followed<'a> {
         if is_replayed || short(self.effective()) == wanted {
             return Outcome::Recheck(short(self.effective()).to_owned());
         }
-        Outcome::Request(wanted.to_owned())
+        let is_older = hint.at.zip(self.requested_at).is_some_and(|(at, before)| at < before);
+        if self.requested.is_some() && is_older {
+            return Outcome::Ignore("a newer request is in force".to_owned());
+        }
+        // By the sender's time: deliveries that overtake each other keep the order of their events.
+        let at = hint.at.map_or(now, |at| at.min(now));
+        Outcome::Request { git_ref: wanted.to_owned(), at }
     }
+}
+
+/// Says whether `spec.git.ref` is a tag: it says so, it was resolved to one, or, while another ref
+/// is resolved, it looks like a version.
+fn is_tag(spec: &str, resolved: Option<&str>) -> bool {
+    let is_of_spec = resolved.is_some_and(|full| short(full) == short(spec));
+    if spec.starts_with("refs/") || is_of_spec {
+        return resolved.filter(|_| is_of_spec).unwrap_or(spec).starts_with("refs/tags/");
+    }
+    let parts = spec.strip_prefix('v').unwrap_or(spec).split('.');
+    parts.clone().count() > 2 && parts.take(2).all(|it| it.parse::<u64>().is_ok())
+}
+
+fn is_range(text: &str) -> bool {
+    RefName::parse(text).is_ok_and(|name| name.semver_range().is_some())
 }
 
 /// Returns the short name of a branch or a tag.

@@ -1,4 +1,4 @@
-//! Kargo promotions: the freight's first commit, by tag, then branch, then id.
+//! Kargo promotions: the freight's first commit, by tag, then id, then branch.
 
 use stoker_api::condition::Requester;
 

@@ -1,8 +1,8 @@
 //! Reads a JSON body as it arrives, and keeps only the fields that a format needs.
 //!
 //! # Promises
-//! Memory is bounded: by the depth that is allowed, by the length of a text that is kept, and by
-//! the list of paths. What is not JSON is refused, also at its end.
+//! A body is scanned before its sender is authenticated, so a body keeps at most [`BUDGET`] bytes,
+//! whatever it holds. What is not JSON is refused, also at its end.
 
 mod text;
 
@@ -14,10 +14,14 @@ use text::{Progress, Text};
 const DEEPEST: usize = 64;
 /// Bytes of a text that is kept. A longer one counts as absent.
 const LONGEST: usize = 2048;
+/// Bytes that one body may keep, paths and bookkeeping included. What comes later counts as absent.
+const BUDGET: usize = 16 * 1024;
+/// Bytes of bookkeeping per field that is kept.
+const OVERHEAD: usize = 64;
 /// Bytes of a key that is compared.
 const LONGEST_KEY: usize = 128;
 /// Entries of a list that are looked at.
-pub(super) const LISTED: usize = 20;
+pub(super) const LISTED: usize = 100;
 
 /// The paths that formats look at; `*` stands for an index.
 const PATHS: &[&str] = &[
@@ -87,6 +91,8 @@ pub struct Scanner {
     frames: Vec<Frame>,
     fields: Fields,
     text: Text,
+    /// What is left of the budget.
+    left: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,8 +114,16 @@ enum State {
     },
 }
 
+/// An object or a list that is open.
 #[derive(Debug)]
-enum Frame {
+struct Frame {
+    step: Step,
+    /// Whether a wanted path leads through it. Most of a large body does not.
+    is_wanted: bool,
+}
+
+#[derive(Debug)]
+enum Step {
     Object { key: String },
     List { index: usize },
 }
@@ -136,6 +150,7 @@ impl Default for Scanner {
             frames: Vec::new(),
             fields: Fields::default(),
             text: Text::default(),
+            left: BUDGET,
         }
     }
 }
@@ -187,7 +202,8 @@ impl Scanner {
             (State::FirstElement, b']') | (State::FirstKey, b'}') => self.close(),
             (State::Value | State::FirstElement, _) => return self.begin(byte),
             (State::FirstKey | State::Key, b'"') => {
-                self.text.begin(LONGEST_KEY);
+                let is_wanted = self.frames.last().is_some_and(|frame| frame.is_wanted);
+                self.text.begin(if is_wanted { LONGEST_KEY } else { 0 });
                 self.state = State::InKey;
             }
             (State::Colon, b':') => self.state = State::Value,
@@ -201,17 +217,18 @@ impl Scanner {
         let word: &'static [u8] = match byte {
             b'{' | b'[' if self.frames.len() >= DEEPEST => return Err(NotJson),
             b'{' => {
-                self.frames.push(Frame::Object { key: String::new() });
+                self.open(Step::Object { key: String::new() });
                 self.state = State::FirstKey;
                 return Ok(());
             }
             b'[' => {
-                self.frames.push(Frame::List { index: 0 });
+                self.open(Step::List { index: 0 });
                 self.state = State::FirstElement;
                 return Ok(());
             }
             b'"' => {
-                self.text.begin(if self.path().is_some() { LONGEST } else { 0 });
+                let most = if self.path().is_some() { LONGEST.min(self.left) } else { 0 };
+                self.text.begin(most);
                 self.state = State::InText;
                 return Ok(());
             }
@@ -229,13 +246,13 @@ impl Scanner {
     }
 
     fn after(&mut self, byte: u8) -> Result<(), NotJson> {
-        match (self.frames.last_mut(), byte) {
-            (Some(Frame::Object { .. }), b',') => self.state = State::Key,
-            (Some(Frame::List { index }), b',') => {
+        match (self.frames.last_mut().map(|frame| &mut frame.step), byte) {
+            (Some(Step::Object { .. }), b',') => self.state = State::Key,
+            (Some(Step::List { index }), b',') => {
                 *index += 1;
                 self.state = State::Value;
             }
-            (Some(Frame::Object { .. }), b'}') | (Some(Frame::List { .. }), b']') => self.close(),
+            (Some(Step::Object { .. }), b'}') | (Some(Step::List { .. }), b']') => self.close(),
             _ => return Err(NotJson),
         }
         Ok(())
@@ -248,14 +265,14 @@ impl Scanner {
             Progress::Dropped => None,
         };
         if self.state == State::InKey {
-            if let Some(Frame::Object { key }) = self.frames.last_mut() {
+            if let Some(Frame { step: Step::Object { key }, .. }) = self.frames.last_mut() {
                 *key = text.unwrap_or_default();
             }
             self.state = State::Colon;
             return Ok(());
         }
         if let (Some(path), Some(text)) = (self.path(), text) {
-            self.fields.0.insert(path, Scalar::Text(text));
+            self.keep(path, Scalar::Text(text));
         }
         self.end_value();
         Ok(())
@@ -275,10 +292,20 @@ impl Scanner {
                 b"false" => Scalar::Bool(false),
                 _ => Scalar::Other,
             };
-            self.fields.0.insert(path, scalar);
+            self.keep(path, scalar);
         }
         self.end_value();
         Ok(())
+    }
+
+    fn open(&mut self, step: Step) {
+        let leads_on =
+            |wanted: &&'static str| self.rest(wanted).is_some_and(|it| it.starts_with('/'));
+        let is_wanted = match self.frames.last() {
+            None => true,
+            Some(parent) => parent.is_wanted && PATHS.iter().any(leads_on),
+        };
+        self.frames.push(Frame { step, is_wanted });
     }
 
     fn close(&mut self) {
@@ -290,32 +317,38 @@ impl Scanner {
         self.state = State::After;
     }
 
+    fn keep(&mut self, path: String, scalar: Scalar) {
+        let length = if let Scalar::Text(text) = &scalar { text.len() } else { 0 };
+        if let Some(left) = self.left.checked_sub(OVERHEAD + path.len() + length) {
+            self.left = left;
+            self.fields.0.insert(path, scalar);
+        }
+    }
+
     /// Returns the path of the value that begins here, if a format looks at it.
     fn path(&self) -> Option<String> {
-        PATHS.iter().find(|wanted| self.is_at(wanted))?;
-        let parts = self.frames.iter().map(|frame| match frame {
-            Frame::Object { key } => key.clone(),
-            Frame::List { index } => index.to_string(),
+        self.frames.last().filter(|frame| frame.is_wanted)?;
+        PATHS.iter().find(|wanted| self.rest(wanted) == Some(""))?;
+        let parts = self.frames.iter().map(|frame| match &frame.step {
+            Step::Object { key } => key.clone(),
+            Step::List { index } => index.to_string(),
         });
         Some(parts.collect::<Vec<_>>().join("/"))
     }
 
-    fn is_at(&self, wanted: &str) -> bool {
+    /// Returns what is left of a wanted path behind the place that was reached.
+    fn rest(&self, wanted: &'static str) -> Option<&'static str> {
         let mut rest = wanted;
         for (depth, frame) in self.frames.iter().enumerate() {
-            let begun = if depth == 0 { Some(rest) } else { rest.strip_prefix('/') };
-            let followed = begun.and_then(|rest| match frame {
-                Frame::Object { key } if key.is_empty() => None,
-                Frame::Object { key } => rest.strip_prefix(key.as_str()),
-                Frame::List { index } if *index < LISTED => rest.strip_prefix('*'),
-                Frame::List { .. } => None,
-            });
-            match followed {
-                Some(followed) => rest = followed,
-                None => return false,
-            }
+            let begun = if depth == 0 { rest } else { rest.strip_prefix('/')? };
+            rest = match &frame.step {
+                Step::Object { key } if key.is_empty() => return None,
+                Step::Object { key } => begun.strip_prefix(key.as_str())?,
+                Step::List { index } if *index < LISTED => begun.strip_prefix('*')?,
+                Step::List { .. } => return None,
+            };
         }
-        rest.is_empty() && !self.frames.is_empty()
+        Some(rest)
     }
 }
 

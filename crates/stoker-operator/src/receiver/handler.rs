@@ -144,18 +144,20 @@ impl Receiver {
         };
         let delivery = signature.map(|signature| Seen::of(&target, &signature));
         let is_repeated = delivery.is_some_and(|delivery| self.replays.knows(delivery));
-        let outcome = decide(&hint, Situation { sync: &sync, is_repeated });
-        announce(&target, &hint, &outcome);
+        let (accepted, now) = (self.writer.accepted(&target), Timestamp::now());
+        let situation = Situation { sync: &sync, accepted: &accepted, is_repeated, now };
+        let outcome = decide(&hint, situation);
+        explain(&target, &hint, &outcome);
         let source = Some(hint.source);
-        let (git_ref, annotations) = match outcome {
+        let (git_ref, annotations, answer) = match outcome {
             Outcome::Ignore(reason) => return Answer { reply: reply::ignored(&reason), source },
-            Outcome::Recheck(git_ref) => (git_ref, recheck(&hint)),
-            Outcome::Request(git_ref) => {
-                let annotations = request(&hint, &git_ref, &sync.spec.git.git_ref);
-                (git_ref, annotations)
+            Outcome::Recheck(git_ref) => (git_ref, recheck(&hint, now), writer::Answer::Promised),
+            Outcome::Request { git_ref, at } => {
+                let annotations = request(&hint, &git_ref, &sync.spec.git.git_ref, at);
+                (git_ref, annotations, writer::Answer::Written)
             }
         };
-        let reply = match self.writer.write(target, annotations).await {
+        let reply = match self.writer.write(target, annotations, answer).await {
             Ok(()) => {
                 // Only now: a delivery that could not be written is not a repeated one.
                 if let Some(delivery) = delivery {
@@ -199,36 +201,34 @@ fn event_headers(headers: &HeaderMap) -> Vec<Header> {
         .collect()
 }
 
-fn recheck(hint: &Hint) -> Annotations {
+fn recheck(hint: &Hint, now: Timestamp) -> Annotations {
     [
-        (Annotation::RecheckAt.as_str(), Timestamp::now().to_string()),
+        (Annotation::RecheckAt.as_str(), now.to_string()),
         (Annotation::RecheckBy.as_str(), hint.source.to_string()),
     ]
     .into()
 }
 
-fn request(hint: &Hint, git_ref: &str, spec_ref: &str) -> Annotations {
+fn request(hint: &Hint, git_ref: &str, spec_ref: &str, at: Timestamp) -> Annotations {
     [
         (Annotation::RequestedRef.as_str(), git_ref.to_owned()),
-        (Annotation::RequestedAt.as_str(), Timestamp::now().to_string()),
+        (Annotation::RequestedAt.as_str(), at.to_string()),
         (Annotation::RequestedBy.as_str(), hint.source.to_string()),
         (Annotation::RequestedFor.as_str(), spec_ref.to_owned()),
     ]
     .into()
 }
 
-fn announce(target: &Target, hint: &Hint, outcome: &Outcome) {
+/// Why a delivery changed nothing, or what it asks for. What is written is announced by the writer.
+fn explain(target: &Target, hint: &Hint, outcome: &Outcome) {
     let Target { namespace, name } = target;
     let source = hint.source.as_str();
     match outcome {
         Outcome::Ignore(reason) => {
             tracing::debug!(namespace, name, source, reason, "ignored a push event");
         }
-        Outcome::Recheck(git_ref) => {
-            tracing::info!(namespace, name, source, git_ref, "took a push event");
-        }
-        Outcome::Request(git_ref) => {
-            tracing::info!(namespace, name, source, git_ref, "took a request for a ref");
+        Outcome::Recheck(git_ref) | Outcome::Request { git_ref, .. } => {
+            tracing::debug!(namespace, name, source, git_ref, "took a push event");
         }
     }
 }

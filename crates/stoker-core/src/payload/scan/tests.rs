@@ -70,6 +70,14 @@ fn depth_lists_and_texts_are_bounded() {
     let many = vec![r#"{"new":{"name":"b"}}"#; 10_000].join(",");
     let body = format!(r#"{{"push":{{"changes":[{many}]}}}}"#);
     assert_eq!(scan(body.as_bytes(), 4096).unwrap().0.len(), LISTED);
+    // Strangers' bodies are scanned too, so all fields together are bounded.
+    let many = vec![format!(r#"{{"new":{{"name":"{}"}}}}"#, "x".repeat(LONGEST)); 50].join(",");
+    let body = format!(r#"{{"push":{{"changes":[{many}]}},"ref":"main"}}"#);
+    let fields = scan(body.as_bytes(), 4096).unwrap();
+    let size: usize =
+        fields.0.iter().map(|(path, scalar)| path.len() + format!("{scalar:?}").len()).sum();
+    assert!(size <= BUDGET, "{size}");
+    assert_eq!(fields.text("push/changes/0/new/name").map(str::len), Some(LONGEST));
 }
 
 /// Reads the fields as a whole parser would.
