@@ -11,6 +11,7 @@
 //! assert_eq!(pod.metadata.name.as_deref(), Some("ignition-0"));
 //! ```
 
+mod announcement;
 mod pod;
 mod profile;
 mod sync;
@@ -21,6 +22,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::ObjectMeta;
 
+pub use self::announcement::{announced_profile, announcement};
 pub use self::pod::{DATA_PATH, GATEWAY_CONTAINER, GATEWAY_IMAGE, PodBuilder, gateway_pod};
 pub use self::profile::{
     MappingBuilder, ProfileBuilder, SyncProfileBuilder, mapping, profile, sync_profile,
