@@ -27,7 +27,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use outlook::{Outlook, Scope, outlook};
 pub use record::{Entry, Record};
-pub use workload::{Owner, Workload, owner_of};
+pub use workload::{Owner, OwnerKind, Workload, owner_of};
 
 /// A pod is at least this old before it is evicted. Timestamps have whole seconds, so this also
 /// tells a pod from its successor.

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
 
 const POD_TEMPLATE_HASH: &str = "pod-template-hash";
 const CONTROLLER_REVISION_HASH: &str = "controller-revision-hash";
@@ -13,7 +13,7 @@ const CONTROLLER_REVISION_HASH: &str = "controller-revision-hash";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: OwnerKind,
     /// Its name.
     pub name: String,
     /// Its UID.
@@ -22,7 +22,7 @@ pub struct Owner {
 
 /// A kind that creates pods again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum OwnerKind {
     /// Creates ReplicaSets, which create pods.
     Deployment,
     /// Creates pods that are all alike.
@@ -48,9 +48,11 @@ pub struct Workload {
     pub revision: Option<String>,
     /// What new pods are made from.
     pub template: PodTemplateSpec,
+    /// Which pods are its own.
+    pub selector: LabelSelector,
 }
 
-impl Kind {
+impl OwnerKind {
     /// Returns the kind as manifests spell it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -74,7 +76,12 @@ pub fn owner_of(metadata: &ObjectMeta) -> Option<Owner> {
     let is_controller = |it: &&OwnerReference| it.controller == Some(true);
     let reference = references.into_iter().find(is_controller)?;
     let (group, _) = reference.api_version.split_once('/')?;
-    let kinds = [Kind::Deployment, Kind::ReplicaSet, Kind::StatefulSet, Kind::DaemonSet];
+    let kinds = [
+        OwnerKind::Deployment,
+        OwnerKind::ReplicaSet,
+        OwnerKind::StatefulSet,
+        OwnerKind::DaemonSet,
+    ];
     let kind = kinds.into_iter().find(|kind| kind.as_str() == reference.kind)?;
     (group == "apps").then(|| Owner {
         kind,
@@ -96,13 +103,18 @@ impl Workload {
     /// Returns the label of pods that names their template.
     pub(super) fn template_label(&self) -> Option<&'static str> {
         match self.owner.kind {
-            Kind::Deployment => Some(POD_TEMPLATE_HASH),
-            Kind::ReplicaSet => None,
-            Kind::StatefulSet | Kind::DaemonSet => Some(CONTROLLER_REVISION_HASH),
+            OwnerKind::Deployment => Some(POD_TEMPLATE_HASH),
+            OwnerKind::ReplicaSet => None,
+            OwnerKind::StatefulSet | OwnerKind::DaemonSet => Some(CONTROLLER_REVISION_HASH),
         }
     }
 
-    fn new(kind: Kind, metadata: &ObjectMeta, template: Option<PodTemplateSpec>) -> Self {
+    fn new(
+        kind: OwnerKind,
+        metadata: &ObjectMeta,
+        template: Option<PodTemplateSpec>,
+        selector: LabelSelector,
+    ) -> Self {
         let owner = Owner {
             kind,
             name: metadata.name.clone().unwrap_or_default(),
@@ -115,6 +127,7 @@ impl Workload {
             is_rolling_out: metadata.deletion_timestamp.is_some(),
             revision: None,
             template: template.unwrap_or_default(),
+            selector,
         }
     }
 
@@ -126,7 +139,8 @@ impl Workload {
 impl From<Deployment> for Workload {
     fn from(object: Deployment) -> Self {
         let (spec, status) = (object.spec.unwrap_or_default(), object.status.unwrap_or_default());
-        let mut workload = Self::new(Kind::Deployment, &object.metadata, Some(spec.template));
+        let mut workload =
+            Self::new(OwnerKind::Deployment, &object.metadata, Some(spec.template), spec.selector);
         let desired = spec.replicas.unwrap_or(1);
         let updated = status.updated_replicas.unwrap_or_default();
         workload.desired = desired;
@@ -142,7 +156,8 @@ impl From<Deployment> for Workload {
 impl From<ReplicaSet> for Workload {
     fn from(object: ReplicaSet) -> Self {
         let (spec, status) = (object.spec.unwrap_or_default(), object.status.unwrap_or_default());
-        let mut workload = Self::new(Kind::ReplicaSet, &object.metadata, spec.template);
+        let mut workload =
+            Self::new(OwnerKind::ReplicaSet, &object.metadata, spec.template, spec.selector);
         workload.desired = spec.replicas.unwrap_or(1);
         workload.ready = status.ready_replicas.unwrap_or_default();
         workload.is_rolling_out |=
@@ -155,7 +170,8 @@ impl From<ReplicaSet> for Workload {
 impl From<StatefulSet> for Workload {
     fn from(object: StatefulSet) -> Self {
         let (spec, status) = (object.spec.unwrap_or_default(), object.status.unwrap_or_default());
-        let mut workload = Self::new(Kind::StatefulSet, &object.metadata, Some(spec.template));
+        let mut workload =
+            Self::new(OwnerKind::StatefulSet, &object.metadata, Some(spec.template), spec.selector);
         workload.desired = spec.replicas.unwrap_or(1);
         workload.ready = status.ready_replicas.unwrap_or_default();
         // The revisions also differ under OnDelete and behind a partition: people decide there when
@@ -172,7 +188,8 @@ impl From<StatefulSet> for Workload {
 impl From<DaemonSet> for Workload {
     fn from(object: DaemonSet) -> Self {
         let (spec, status) = (object.spec.unwrap_or_default(), object.status.unwrap_or_default());
-        let mut workload = Self::new(Kind::DaemonSet, &object.metadata, Some(spec.template));
+        let mut workload =
+            Self::new(OwnerKind::DaemonSet, &object.metadata, Some(spec.template), spec.selector);
         workload.desired = status.desired_number_scheduled;
         workload.ready = status.number_ready;
         workload.is_rolling_out |=
