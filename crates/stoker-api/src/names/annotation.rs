@@ -12,6 +12,9 @@ registry! {
         CrName = "stoker.io/cr-name",
         /// On a pod, set by the webhook: `"true"` where it derived `cr-name`.
         CrNameDerived = "stoker.io/cr-name-derived",
+        /// On a pod, set by the webhook: `"true"`, the image that `agent-image` asks for is not
+        /// allowed, and the agent has the usual one.
+        AgentImageRefused = "stoker.io/agent-image-refused",
         /// On a pod: the embedded profile, from `spec.sync.profiles`. Without it, and without
         /// `sync-profile`, the profile named `default`.
         Profile = "stoker.io/profile",
