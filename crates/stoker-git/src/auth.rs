@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stoker_api::word::{SafeUrl, Secret, Transport};
-use stoker_sync::given;
+use stoker_sync::input_file;
 
 use crate::Cancel;
 use crate::access::{Access, PlainHttp, web_origin};
@@ -205,7 +205,7 @@ pub fn check_fit(access: &Access) -> Result<(), Error> {
 
 /// Reads a credential; one trailing newline is dropped.
 pub(crate) fn read(what: &'static str, path: &Path) -> Result<Secret, Error> {
-    let content = given::read(path, MAX_BYTES).map_err(|source| match source.kind() {
+    let content = input_file::read(path, MAX_BYTES).map_err(|source| match source.kind() {
         io::ErrorKind::FileTooLarge => {
             Error::Malformed { what, path: path.into(), fault: "is too long" }
         }

@@ -1,14 +1,14 @@
 //! The git edge of Stoker: lists refs, fetches a commit, serves its objects.
 //!
-//! Git itself does the work, as a subprocess that sees nothing but what we give it
-//! (`command`), with credentials that nobody can see ([`auth`]), within limits
-//! ([`limits`]), and with errors that say what to do ([`error`]). Everything here blocks.
+//! The `git` program does the work. It runs isolated from the machine's configuration (`command`),
+//! with credentials that do not show in arguments, environment or files ([`auth`]), within limits
+//! ([`limits`]), and with errors that name the next step ([`error`]). Everything here blocks.
 //!
 //! | step | where |
 //! |---|---|
-//! | which refs are there, what does this one mean | [`remote::list`], [`resolve::resolve`] |
+//! | list refs, resolve a ref to a commit | [`remote::list`], [`resolve::resolve`] |
 //! | fetch a commit, serve trees and files | [`store::Store`], [`store::CommitSource`] |
-//! | serve git when it runs our own program | [`helper::serve`] |
+//! | run as git's askpass or ssh program | [`helper::serve`] |
 
 pub mod access;
 pub mod auth;

@@ -1,4 +1,4 @@
-//! The object store: a bare repository of our own that holds what a commit needs, and no more.
+//! The object store: a bare repository that holds what a commit needs, and no more.
 //!
 //! # Flow
 //!
@@ -9,11 +9,13 @@
 //!
 //! # Promises
 //!
-//! What is wrong with a store never needs a human: stale locks and torn files are removed, and a
-//! store that does not fit its URL, or that fails git where a new one does not, is rebuilt; where
-//! the volume is full, or old packs are many times the rest, they make way. What comes out of it has
-//! the id that was asked for. What is not ours in its directory stays as it is.
-//! One process uses a store at a time. Nothing is ever fetched that was not asked for.
+//! - A store repairs itself. Stale locks and torn files are removed. A store of another URL, or one
+//!   that git fails on while a new one works, is rebuilt. Old packs are removed when the volume is
+//!   full or when they take many times the size of the rest.
+//! - Every object that a store returns has the requested id.
+//! - Files in its directory that a store did not write stay as they are.
+//! - One process uses a store at a time.
+//! - Only what was requested is fetched.
 
 mod budget;
 mod directory_check;
@@ -65,12 +67,12 @@ pub struct Store {
 /// Why a store could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The disk says no.
+    /// A file operation failed.
     #[error("failed to {action} {path:?}")]
     Disk {
-        /// What was tried.
+        /// The operation, as a verb.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
         /// Why not.
         source: io::Error,
@@ -78,16 +80,16 @@ pub enum Error {
     /// Another process uses the store.
     #[error("the store is in use by {holder}")]
     Locked {
-        /// Who, as far as is known.
+        /// The process that holds the lock, as far as is known.
         holder: Holder,
     },
-    /// The directory belongs to someone else, who could replace what is in it.
+    /// Another user could replace the content of the directory.
     #[error("{path:?} is a link, belongs to another user, or others may write to it")]
     NotOurs {
         /// The directory.
         path: PathBuf,
     },
-    /// The directory holds something that we did not make, under a name that we need.
+    /// The directory has an entry that Stoker did not create, under a name that a store needs.
     #[error("{path:?} is there already, and no part of a store")]
     Foreign {
         /// What is in the way.
@@ -99,31 +101,31 @@ pub enum Error {
         /// Why not.
         source: Fault,
     },
-    /// An object is not there although it was fetched.
+    /// An object is missing although it was fetched.
     #[error("object {id} is missing")]
     Missing {
         /// The object.
         id: ObjectId,
     },
-    /// An object's bytes are not its own.
+    /// An object's bytes do not have its id.
     #[error("object {id} is damaged")]
     Damaged {
         /// The object.
         id: ObjectId,
     },
-    /// An object turned out to be damaged when a part of it had been handed out.
+    /// An object turned out to be damaged after a part of it was returned.
     #[error("object {id} is damaged")]
     Torn {
         /// The object.
         id: ObjectId,
     },
-    /// The commit is no commit.
+    /// The object is not a commit.
     #[error("{commit} is not a commit")]
     NotACommit {
-        /// What it was taken for.
+        /// Its id.
         commit: Commit,
     },
-    /// A tree is larger than any that people make.
+    /// A tree is larger than the limit.
     #[error("tree {id} has more than {limit} bytes")]
     TreeTooLarge {
         /// The tree.
@@ -139,7 +141,7 @@ pub enum Error {
 impl Store {
     /// Opens the store at `location` for the repository of `access`, and repairs it where needed.
     ///
-    /// Waits up to `timeout` for another process to let go of it.
+    /// Waits up to `timeout` for another process to release it.
     pub fn open(
         location: impl Into<Location>,
         access: Access,
@@ -157,7 +159,8 @@ impl Store {
         }
         let lock = directory.join(layout::LOCK);
         let lock = lock::Lock::take(&lock, timeout, cancel).map_err(failed)?;
-        // What another run was making or removing just then may have looked foreign.
+        // Checked again under the lock: files that another run was writing or removing may have
+        // looked foreign.
         judge()?;
         let found = layout::repair(directory, &access.url).map_err(failed)?;
         let had_packs = layout::has_packs(directory);
@@ -169,7 +172,8 @@ impl Store {
 
     /// Fetches a commit and its trees, unless they are here, and returns what it holds.
     ///
-    /// If the directories that will be asked for are all that the commit has, its files come along.
+    /// `expected` are the directories that will be read. If the commit has no others, its files are
+    /// fetched together with its trees.
     pub fn commit(
         self,
         commit: &Commit,
@@ -190,7 +194,7 @@ impl Store {
 
     fn failed(&self, source: Error) -> error::Error {
         match source {
-            // The store did its part: it is the ref that is wrong.
+            // The store works; the ref is wrong.
             Error::NotACommit { commit } => {
                 error::Error::NotACommit { remote: self.access.remote(), object: commit }
             }

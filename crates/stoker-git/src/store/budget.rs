@@ -1,9 +1,11 @@
-//! The budget of a store: how many more bytes a fetch may bring.
+//! The budget of a store: how many more bytes a fetch may write.
 //!
-//! A volume with a size limit would make the kubelet evict the gateway, so the limit is ours. It is
-//! checked before each fetch, and git's own files are limited to what is left. Where little is left,
-//! idle stores in the same volume make way, the least recently used first; where nothing is, the
-//! caller empties this one.
+//! If the volume had a size limit, the kubelet would evict the gateway's pod when it is
+//! exceeded. So
+//! Stoker enforces the limit itself. It is checked before each fetch, and git may not write a
+//! larger
+//! file than what is left. When little is left, idle stores in the same volume are emptied, the
+//! least recently used first. When nothing is left, the caller empties this store.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +17,10 @@ use super::lock::Lock;
 use crate::Cancel;
 use crate::diagnosis::Fault;
 
-/// Less than this part of a budget is little.
+/// Other stores are emptied when less than this fraction of the budget is left: a quarter.
 const LITTLE: u64 = 4;
 
-/// How many bytes the packs of a store may have, or those of all stores in one volume.
+/// The limit on the packs of a store, or of all stores in one volume.
 #[derive(Debug)]
 pub(super) struct Budget {
     own: PathBuf,
@@ -37,15 +39,15 @@ impl Budget {
         Some(Self { own, volume, limit: location.limit? })
     }
 
-    /// Returns how many bytes are left. While that is little, other stores make way; where nothing
-    /// is left after that, it is an error.
+    /// Returns how many bytes are left. Empties other stores while that is little. Fails if nothing
+    /// is left after that.
     pub(super) fn room(&self) -> Result<u64, Fault> {
         let is_little = |left: u64| left < self.limit / LITTLE;
         let mut left = self.left();
         let mut idle = if is_little(left) { self.others() } else { Vec::new() };
         idle.sort_by_key(|store| std::cmp::Reverse(last_used(store)));
         while let Some(store) = idle.pop().filter(|_| is_little(left)) {
-            make_way(&store);
+            empty_if_idle(&store);
             left = self.left();
         }
         if left == 0 { Err(self.full()) } else { Ok(left) }
@@ -74,13 +76,13 @@ fn bytes_of(store: &Path) -> u64 {
     [REPOSITORY, HISTORY, NEXT].iter().map(|name| layout::pack_bytes(&store.join(name))).sum()
 }
 
-/// Every run writes its name into the lock.
+/// Every run writes its line into the lock file, so its time is that of the last use.
 fn last_used(store: &Path) -> Option<SystemTime> {
     fs::metadata(store.join(LOCK)).and_then(|found| found.modified()).ok()
 }
 
-/// Empties a store that is not in use. One that can't be emptied is left as it is.
-fn make_way(store: &Path) {
+/// Empties a store that is not in use. A store that can't be emptied stays as it is.
+fn empty_if_idle(store: &Path) {
     if let Ok(_lock) = Lock::take(&store.join(LOCK), Duration::ZERO, &Cancel::default()) {
         drop(layout::wipe(store));
     }

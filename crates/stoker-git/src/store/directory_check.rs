@@ -1,4 +1,8 @@
-//! Whose directory is it? A user may name any, and what is in our way in a store is removed.
+//! Checks that a directory may be used as a store.
+//!
+//! A user can name any directory, and opening a store removes damaged files in it. So a directory
+//! is refused if another user could change it, or if it has files that Stoker did not write under
+//! the names that a store uses.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -11,14 +15,14 @@ use super::layout::{FILES, HEAD, HISTORY, LOCK, NEXT, REPOSITORY, URL};
 use super::layout::{disk, is_directory, temporary};
 use super::location::{Location, Parent};
 
-/// Makes the store's directory, private to us, and refuses one that others could have prepared.
+/// Creates the store's directory with mode 0700, and refuses one that another user could write to.
 pub(super) fn make_directory(location: &Location) -> Result<(), Error> {
     let directory = location.directory();
-    let failed = disk("make", directory);
+    let failed = disk("create", directory);
     DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
-    let found = fs::symlink_metadata(directory).map_err(disk("look at", directory))?;
+    let found = fs::symlink_metadata(directory).map_err(disk("stat", directory))?;
     let uid = rustix::process::geteuid().as_raw();
-    // A volume of Kubernetes belongs to root and is writable by our group: that is not a stranger.
+    // A Kubernetes volume belongs to root and is writable by our group.
     let ours = found.uid() == uid || found.uid() == 0;
     let open_to_all = found.mode() & 0o002 != 0;
     if !found.is_dir() || !ours || open_to_all {
@@ -32,22 +36,22 @@ pub(super) fn make_directory(location: &Location) -> Result<(), Error> {
     }
 }
 
-/// Whether nobody else could swap a directory in this one for another: who may write to it could,
-/// unless it is one like `/tmp`, where everyone keeps what is theirs.
+/// Returns whether no other user can replace an entry of this directory: it is not writable by all,
+/// or it is sticky like `/tmp`.
 fn keeps_its_entries(parent: &Path, uid: u32) -> bool {
     let Ok(parent) = fs::metadata(parent) else { return false };
     let ours = parent.uid() == uid || parent.uid() == 0;
     ours && (parent.mode() & 0o002 == 0 || parent.mode() & 0o1000 != 0)
 }
 
-/// Refuses a directory that holds something of someone else under one of our names.
+/// Refuses a directory that has a foreign entry under one of our names.
 pub(super) fn refuse_foreign(directory: &Path, url: &RepoUrl) -> Result<(), Error> {
     let marker = fs::read_to_string(directory.join(URL)).unwrap_or_default();
     if marker == url.as_str() {
         return Ok(());
     }
-    // The first run was killed before it had come so far, the store is about to be emptied for
-    // another URL, or this is no store at all.
+    // Three cases: the first run was killed before it wrote the marker, the store will be emptied
+    // for another URL, or the directory is not a store.
     let has_marker = RepoUrl::parse(&marker).is_ok();
     let repositories = [REPOSITORY, HISTORY, NEXT].map(|name| directory.join(name));
     let is_ours = |path: &PathBuf| is_made(path) || has_marker && has_our_refs(path);
@@ -55,7 +59,7 @@ pub(super) fn refuse_foreign(directory: &Path, url: &RepoUrl) -> Result<(), Erro
     if let Some(path) = repositories.iter().find(is_foreign) {
         return Err(Error::Foreign { path: path.clone() });
     }
-    // Beside a repository of ours a bad file is damage.
+    // Beside a repository of ours a bad file is damage, which `layout::repair` fixes.
     if repositories.iter().any(is_ours) {
         return Ok(());
     }
@@ -68,7 +72,7 @@ pub(super) fn refuse_foreign(directory: &Path, url: &RepoUrl) -> Result<(), Erro
     in_the_way.map_or(Ok(()), |path| Err(Error::Foreign { path }))
 }
 
-/// Whether there is a lock of ours, though nobody may hold it.
+/// Returns whether the lock file is ours. A process may or may not hold it.
 pub(super) fn has_lock(directory: &Path) -> bool {
     let lock = fs::read(directory.join(LOCK));
     lock.is_ok_and(|text| is_blank(&text) || text.starts_with(b"pid "))
@@ -78,8 +82,9 @@ fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// Whether a repository is one of ours: by its `HEAD`, or, where that was not written yet or did
-/// not reach the disk before the power failed, by where its refs are.
+/// Returns whether a repository is one of ours, by its `HEAD`. If the `HEAD` was not written
+/// yet, or
+/// did not reach the disk before a power failure, its refs directory decides.
 fn is_made(repository: &Path) -> bool {
     let head = fs::read(repository.join("HEAD")).unwrap_or_default();
     is_directory(repository) && head == HEAD || is_blank(&head) && has_our_refs(repository)
@@ -89,13 +94,14 @@ fn has_our_refs(repository: &Path) -> bool {
     is_directory(repository) && is_directory(&repository.join("refs/stoker"))
 }
 
-/// Whether nothing is lost with a directory. Before the first file, ours looks like that, too.
+/// Returns whether a directory holds no file, so that removing it loses nothing. A repository of
+/// ours is like this before its first file is written.
 fn holds_no_file(directory: &Path) -> bool {
     let Ok(mut entries) = fs::read_dir(directory) else { return false };
     is_directory(directory) && entries.all(|entry| entry.is_ok_and(|e| holds_no_file(&e.path())))
 }
 
-/// Empty, or as long as it should be, but never written: what a power cut leaves of a small file.
+/// Returns whether a file is empty or all zeros, as a power failure leaves a small file.
 fn is_blank(text: &[u8]) -> bool {
     text.iter().all(|byte| *byte == 0)
 }

@@ -1,4 +1,5 @@
-//! The fetches of a store: trees of a commit, files by id, and what to do where a server can't.
+//! The `git fetch` commands of a store: trees of a commit, files by id, and fallbacks for servers
+//! that support neither.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,19 +15,19 @@ use crate::diagnosis::{Fault, judge};
 use crate::helper;
 use crate::process::{Job, run};
 
-/// Git says little during a fetch; more than this is not meant for us.
+/// Git prints little during a fetch.
 const MAX_OUTPUT: usize = 1024 * 1024;
-/// A commit's trees and the files that were wanted, all in all.
+/// The most that one fetch of trees or files may transfer.
 const MAX_BYTES: u64 = 64 * 1024 * 1024 * 1024;
-/// Commits only: about a million of them.
+/// The most that a fetch of commits may transfer: about a million commits.
 const MAX_HISTORY_BYTES: u64 = 512 * 1024 * 1024;
-/// So many ids make one request of less than a megabyte.
+/// With this many ids a request is smaller than a megabyte.
 const FILES_PER_REQUEST: usize = 16_384;
 
-/// What to leave out.
+/// Git's filters: what the server leaves out.
 const ONLY_THE_TOP: &str = "tree:1";
 const NO_FILES: &str = "blob:none";
-/// Big files are never part of a fetch that did not ask for them by id.
+/// Big files are fetched only by id.
 const NO_BIG_FILES: &str = "blob:limit=1m";
 const NO_TREES: &str = "tree:0";
 
@@ -42,7 +43,7 @@ pub(super) fn top(
     commit_without(ONLY_THE_TOP, store, session, (repository, commit))
 }
 
-/// Fetches a commit and its trees. What we have already is not sent again.
+/// Fetches a commit and its trees. The server does not send again what the store has.
 pub(super) fn trees(
     store: &Store,
     session: &Session,
@@ -51,7 +52,7 @@ pub(super) fn trees(
     commit_without(NO_FILES, store, session, (repository, commit))
 }
 
-/// Fetches a commit, its trees and all files that are not big, in one go.
+/// Fetches a commit, its trees and all files except big ones.
 pub(super) fn whole(store: &Store, session: &Session, commit: &Commit) -> Result<(), Fault> {
     commit_without(NO_BIG_FILES, store, session, (&store.repository(), commit))
 }
@@ -68,7 +69,7 @@ fn commit_without(
     execute(store, command, Vec::new(), (repository, MAX_BYTES))
 }
 
-/// Fetches the files of a commit that are not big, when its trees are here already.
+/// Fetches the files of a commit, except big ones, when its trees were fetched before.
 pub(super) fn whole_again(store: &Store, session: &Session, commit: &Commit) -> Result<(), Fault> {
     let repository = store.repository();
     let mut command = fetch(store, session, &repository, NO_BIG_FILES);
@@ -78,8 +79,8 @@ pub(super) fn whole_again(store: &Store, session: &Session, commit: &Commit) -> 
 
 /// Fetches files by their ids.
 ///
-/// Nothing is said about what we have: a server that knew might send a big file as a difference to
-/// its older version, and resolving that takes the memory of both.
+/// Git does not tell the server what the store has. Otherwise the server might send a big file as a
+/// delta against its older version, and resolving that takes the memory of both.
 pub(super) fn files(store: &Store, session: &Session, ids: &[ObjectId]) -> Result<(), Fault> {
     let repository = store.repository();
     for ids in ids.chunks(FILES_PER_REQUEST) {
@@ -97,8 +98,8 @@ pub(super) fn files(store: &Store, session: &Session, ids: &[ObjectId]) -> Resul
     Ok(())
 }
 
-/// Fetches all branches and tags with their history and files, for a server that gives out nothing
-/// by id.
+/// Fetches all branches and tags with their history and files, for a server that does not serve
+/// objects by id.
 pub(super) fn everything(store: &Store, session: &Session) -> Result<(), Fault> {
     let repository = store.repository();
     let mut command = in_repository(session.fetching_git(), &repository);
@@ -115,9 +116,10 @@ pub(super) fn history(store: &Store, session: &Session, repository: &Path) -> Re
     execute(store, command, Vec::new(), (repository, MAX_HISTORY_BYTES))
 }
 
-/// The same where a tag is on a directory: to git what was asked for by name must arrive, and
-/// without trees it does not. What the branches brought is not sent again, so that the trees are
-/// few.
+/// Fetches the same when a tag points to a tree. Git fails if an object that was requested by name
+/// does not arrive, and with [`NO_TREES`] a tree does not. So tags are fetched on their own,
+/// with top
+/// trees. The server does not send again what the branches had, so these are few.
 pub(super) fn history_apart(
     store: &Store,
     session: &Session,
@@ -166,15 +168,15 @@ fn execute(
         _ => fault,
     });
     if judged.is_err() {
-        // Half a pack is of no use to anyone, and may be what fills the volume. What is left all the
-        // same goes when the store is opened next.
+        // A partial pack is useless, and may be what fills the volume. If this fails, opening the
+        // store removes it the next time.
         drop(layout::sweep_packs(repository));
     }
     judged
 }
 
-/// Whether a fetch ended at one of the limits that a budget sets. Git does not say that its helper
-/// was ended for the size of a file, but that file is left behind, as large as it could be.
+/// Returns whether a fetch ended at a limit of the budget. Git does not report that its helper was
+/// killed for the size of a file. But the helper leaves that file behind, as large as the limit.
 fn is_over(fault: &Fault, repository: &Path, room: u64) -> bool {
     matches!(fault, Fault::TooLarge { .. }) || layout::largest_file(repository) >= room
 }

@@ -1,8 +1,9 @@
-//! The first fetch of a store: in one go if everything is wanted, else trees first.
+//! How the first fetch of a store works: one fetch if all files are wanted, otherwise trees first.
 //!
-//! Trees first, and then exactly the files that are wanted, is right for a corner of a large
-//! repository. For one that is wanted as a whole it makes the server walk the commit twice. One
-//! small question tells the two apart: what is in the top directory?
+//! To sync a small part of a large repository, fetch the trees and then exactly the wanted
+//! files. To
+//! sync a whole repository that way would make the server walk the commit twice. A small fetch of
+//! the top directory tells which case it is.
 
 use std::path::Path;
 
@@ -20,16 +21,16 @@ use crate::remote::with_fresh_credentials;
 /// How a commit is fetched into an empty store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FetchStrategy {
-    /// Its trees; files when they are asked for.
+    /// Its trees. Files are fetched when they are requested.
     Trees,
-    /// Its trees and all files that are not big.
+    /// Its trees and all files except big ones.
     Whole,
-    /// Not at all: the server does not know how to leave something out, and sent everything.
+    /// Nothing is left to fetch: the server does not support filters and sent the whole commit.
     Done,
 }
 
 impl FetchStrategy {
-    /// Chooses how to fetch a commit of which these directories will be asked for.
+    /// Chooses how to fetch a commit of which these directories will be read.
     pub(super) fn choose(
         store: &Store,
         commit: &Commit,
@@ -47,11 +48,11 @@ impl FetchStrategy {
             .map_err(failed)
             .and_then(|()| fetch_top(store, commit, &repository));
         let strategy = match fetched {
-            // Fetching trees knows what to do about that.
+            // The fetch of trees handles both.
             Err(error) if rebuild::is_full(&error) => Self::Trees,
             Err(error) if matches!(error.fault(), Some(Fault::NotOurRef)) => Self::Trees,
             Err(error) => return Err(error),
-            Ok(()) => look(store, commit, expected).unwrap_or(Self::Trees),
+            Ok(()) => inspect_top(store, commit, expected).unwrap_or(Self::Trees),
         };
         if strategy == Self::Done {
             layout::adopt(&store.directory, layout::REPOSITORY).map_err(failed)?;
@@ -70,7 +71,11 @@ fn fetch_top(store: &Store, commit: &Commit, repository: &Path) -> Result<(), er
     )
 }
 
-fn look(store: &Store, commit: &Commit, expected: &[RelPath]) -> Result<FetchStrategy, Error> {
+fn inspect_top(
+    store: &Store,
+    commit: &Commit,
+    expected: &[RelPath],
+) -> Result<FetchStrategy, Error> {
     let id = ObjectId::parse_hex(commit.as_str().as_bytes()).expect("a commit has 40 digits");
     let mut objects = Objects::start(&store.directory.join(layout::NEXT), &store.cancel)?;
     let missing = Error::Missing { id };
@@ -90,7 +95,7 @@ fn look(store: &Store, commit: &Commit, expected: &[RelPath]) -> Result<FetchStr
     Ok(if is_all(&dirs, expected) { FetchStrategy::Whole } else { FetchStrategy::Trees })
 }
 
-/// Returns whether every directory of the top is expected as a whole.
+/// Returns whether every top-level directory is expected as a whole.
 fn is_all(dirs: &[&Entry], expected: &[RelPath]) -> bool {
     let is_expected = |dir: &&Entry| expected.iter().any(|path| **path == *dir.name);
     !dirs.is_empty() && dirs.iter().all(is_expected)

@@ -1,7 +1,8 @@
 //! Finds commits by their ids in the history of all branches and tags.
 //!
-//! Only commits are fetched, no trees and no files, into a repository of their own. What was found
-//! once is remembered, so that a pinned id costs this once per URL.
+//! Only commits are fetched, without trees and files, into a repository of their own
+//! (`history.git`). Results are recorded in `known-commits`, so that a pinned id is looked up once
+//! per URL.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +20,7 @@ use crate::remote::with_fresh_credentials;
 
 /// About three million commits.
 const MAX_LISTING: usize = 128 * 1024 * 1024;
-/// What is remembered, newest last.
+/// How many results are recorded, newest last.
 const MAX_KNOWN: usize = 1000;
 
 type Fetch = fn(&Store, &Session, &Path) -> Result<(), Fault>;
@@ -30,25 +31,30 @@ pub(crate) fn find(store: &Store, query: &HistoryQuery) -> Result<History, Error
         return Ok(History { reachable: vec![commit] });
     }
     let history = store.directory.join(layout::HISTORY);
-    let mut found = look(store, &history, query);
+    let mut found = fetch_and_search(store, &history, query);
     if store.found != Found::Nothing && found.as_ref().is_err_and(rebuild::is_suspect) {
-        found =
-            rebuild::replace(&store.directory, layout::HISTORY, |next| look(store, next, query));
+        found = rebuild::replace(&store.directory, layout::HISTORY, |next| {
+            fetch_and_search(store, next, query)
+        });
     }
     if store.had_packs && found.as_ref().is_err_and(rebuild::is_full) {
         layout::empty(&store.directory, &store.access.url)
             .map_err(|source| store.failed(source))?;
-        found = look(store, &history, query);
+        found = fetch_and_search(store, &history, query);
     }
     let reachable = found?;
     if let [commit] = &reachable[..] {
-        // If that can't be written, it is looked for again next time.
+        // If that can't be written, the next run looks it up again.
         drop(remember(store, query, commit));
     }
     Ok(History { reachable })
 }
 
-fn look(store: &Store, history: &Path, query: &HistoryQuery) -> Result<Vec<Commit>, Error> {
+fn fetch_and_search(
+    store: &Store,
+    history: &Path,
+    query: &HistoryQuery,
+) -> Result<Vec<Commit>, Error> {
     let failed = |source| Error::FetchHistory { remote: store.access.remote(), source };
     let fetch_by = |fetch: Fetch| {
         with_fresh_credentials(
@@ -58,7 +64,7 @@ fn look(store: &Store, history: &Path, query: &HistoryQuery) -> Result<Vec<Commi
         )
     };
     match fetch_by(fetch::history) {
-        // A tag on a directory, whose content is left out, looks like this.
+        // A tag that points to a tree fails like this, because trees are filtered out.
         Err(error) if rebuild::is_suspect(&error) => fetch_by(fetch::history_apart)?,
         fetched => fetched?,
     }

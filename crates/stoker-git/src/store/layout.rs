@@ -1,7 +1,9 @@
-//! The files of a store: how they are made, and how they are repaired after a crash.
+//! The files of a store: how they are created, and how they are repaired after a crash.
 //!
-//! A bare repository is five small things, so we make it ourselves and spare the processes. The
-//! file `url` is written last: without it, or with another URL in it, the rest counts for nothing.
+//! A bare repository is three directories and two small files, so they are written here instead of
+//! by `git init`. The file `url` is written last. Without it, or with another URL in it, the
+//! store is
+//! emptied when it is opened.
 
 use std::fs;
 use std::io;
@@ -13,34 +15,35 @@ use super::Error;
 
 /// The commit's trees and the files that were wanted.
 pub(super) const REPOSITORY: &str = "repo.git";
-/// Commits only, for ids that are no advertised tip.
+/// Commits only, for ids that no advertised ref points to.
 pub(super) const HISTORY: &str = "history.git";
-/// What may take the place of one of them, while it is being filled.
+/// The repository that replaces one of them, while it is being filled.
 pub(super) const NEXT: &str = "next.git";
 /// Ids that were found in the history before.
 pub(super) const KNOWN: &str = "known-commits";
-/// What a store made anew did not help with.
+/// The object that a rebuild did not bring.
 pub(super) const UNFETCHABLE: &str = "unfetchable";
-/// Which repository the rest belongs to.
+/// The URL of the repository that the store is for.
 pub(super) const URL: &str = "url";
-/// The small files that are written.
+/// The small files of a store.
 pub(super) const FILES: [&str; 3] = [URL, KNOWN, UNFETCHABLE];
-/// Who uses the store.
+/// The lock, with a line that names its holder.
 pub(super) const LOCK: &str = "lock";
-/// What a repository of ours has in its `HEAD`, and nobody else's.
+/// The content of `HEAD` by which a repository of ours is recognised.
 pub(super) const HEAD: &[u8] = b"ref: refs/heads/none\n";
 
 const CONFIG: &[u8] =
     b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n\tlogAllRefUpdates = false\n";
 
-/// A store with more packs than this is made anew: each costs a little on every lookup.
+/// A store with more packs than this is emptied: each one slows every lookup down.
 const MAX_PACKS: usize = 60;
-/// So is one whose packs have more bytes than this …
+/// So is a store whose packs have more bytes than this …
 const ROOMY: u64 = 64 * 1024 * 1024;
-/// … and so many times those of its largest pack. A commit comes in one pack, or nearly, when the
-/// store is new, so the others are mostly what newer commits have replaced. But gateways that share
-/// a store may each want another part of one, and a store that is too small for all of them would
-/// be filled again and again.
+/// … and more than this many times the bytes of its largest pack. The first commit of a store comes
+/// in about one pack, so most of the other packs are outdated. But gateways that share a store may
+/// each use another part of a commit. A store that is too small for all of them would be
+/// emptied and
+/// filled over and over.
 const MAX_SHARE: u64 = 16;
 
 /// What was found in a store.
@@ -50,11 +53,12 @@ pub(super) enum Found {
     Nothing,
     /// What earlier runs had left there.
     Kept,
-    /// The same, and so much that it makes way when another commit comes.
+    /// The same, and so much that it is emptied when another commit is fetched.
     Crowded,
 }
 
-/// Brings the store into a state that git can use: made if absent, emptied if it is another's.
+/// Repairs a store so that git can use it: creates it if absent, empties it if it is for
+/// another URL.
 pub(super) fn repair(directory: &Path, url: &RepoUrl) -> Result<Found, Error> {
     let marker = directory.join(URL);
     let fits = fs::read(&marker).is_ok_and(|found| found == url.as_str().as_bytes());
@@ -64,7 +68,7 @@ pub(super) fn repair(directory: &Path, url: &RepoUrl) -> Result<Found, Error> {
     remove(&directory.join(NEXT))?;
     for name in [REPOSITORY, HISTORY] {
         let repository = directory.join(name);
-        make_repository(&repository).or_else(|error| match error {
+        create(&repository).or_else(|error| match error {
             Error::Disk { source, .. } if is_of_wrong_kind(&source) => recreate(&repository),
             error => Err(error),
         })?;
@@ -79,13 +83,13 @@ pub(super) fn repair(directory: &Path, url: &RepoUrl) -> Result<Found, Error> {
     })
 }
 
-/// A directory in the place of a file, or a file in that of a directory.
+/// Returns whether a directory is where a file should be, or the reverse.
 fn is_of_wrong_kind(error: &io::Error) -> bool {
     use io::ErrorKind::{AlreadyExists, IsADirectory, NotADirectory};
     matches!(error.kind(), AlreadyExists | IsADirectory | NotADirectory)
 }
 
-/// Sees to it that the store is made anew when it is opened next.
+/// Marks the store as invalid, so that the next open empties it.
 pub(super) fn invalidate(directory: &Path) -> Result<(), Error> {
     let path = directory.join(URL);
     clear(&path).map_err(disk("remove", &path))
@@ -93,9 +97,10 @@ pub(super) fn invalidate(directory: &Path) -> Result<(), Error> {
 
 /// Removes everything but the lock.
 pub(super) fn wipe(directory: &Path) -> Result<(), Error> {
-    // First what makes the rest valid, so that a crash in between leaves nothing that looks whole.
+    // First the file that makes the rest valid: after a crash in between, the store is not used.
     invalidate(directory)?;
-    // What a crash left of files is known to be ours as long as there is a repository beside it.
+    // Files before repositories: leftovers of a crash count as ours while a repository is beside
+    // them.
     for file in FILES.map(|name| directory.join(name)) {
         for path in [temporary(&file), file] {
             clear(&path).map_err(disk("remove", &path))?;
@@ -107,19 +112,19 @@ pub(super) fn wipe(directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Empties the repositories where they are. What is remembered of them stays true.
+/// Empties the repositories in place. The recorded ids stay valid.
 pub(super) fn empty(directory: &Path, url: &RepoUrl) -> Result<(), Error> {
-    // As above: until the end it does not look whole.
+    // As above: the store is invalid until the end.
     invalidate(directory)?;
     remove(&directory.join(NEXT))?;
-    // One after the other: the one that is there shows that the directory is ours.
+    // One after the other: the remaining one shows that the directory is ours.
     for name in [REPOSITORY, HISTORY] {
         recreate(&directory.join(name))?;
     }
     write(&directory.join(URL), url.as_str().as_bytes())
 }
 
-/// Removes a repository. What shows that it is ours goes last, should we be killed meanwhile.
+/// Removes a repository. `HEAD` goes last: if we are killed meanwhile, it shows that this is ours.
 pub(super) fn remove(repository: &Path) -> Result<(), Error> {
     if is_directory(repository) {
         for name in names(repository)?.iter().filter(|name| *name != "HEAD") {
@@ -130,23 +135,23 @@ pub(super) fn remove(repository: &Path) -> Result<(), Error> {
     clear(repository).map_err(disk("remove", repository))
 }
 
-/// Makes an empty repository, whatever was there before.
+/// Creates an empty repository, and removes what was there before.
 pub(super) fn recreate(repository: &Path) -> Result<(), Error> {
     remove(repository)?;
-    make_repository(repository)
+    create(repository)
 }
 
-/// Puts the next repository in the place of another.
+/// Replaces a repository with `next.git`.
 pub(super) fn adopt(directory: &Path, name: &str) -> Result<(), Error> {
     let repository = directory.join(name);
     remove(&repository)?;
     fs::rename(directory.join(NEXT), &repository).map_err(disk("rename", &repository))
 }
 
-fn make_repository(repository: &Path) -> Result<(), Error> {
+fn create(repository: &Path) -> Result<(), Error> {
     for name in ["objects/pack", "objects/info", "refs/stoker"] {
         let path = repository.join(name);
-        fs::create_dir_all(&path).map_err(disk("make", &path))?;
+        fs::create_dir_all(&path).map_err(disk("create", &path))?;
     }
     for (name, content) in [("HEAD", HEAD), ("config", CONFIG)] {
         let path = repository.join(name);
@@ -160,7 +165,7 @@ fn make_repository(repository: &Path) -> Result<(), Error> {
     sweep_packs(repository)
 }
 
-/// Removes locks: we hold the store's own lock, so whoever made them is dead.
+/// Removes git's locks. We hold the store's own lock, so the processes that made them are dead.
 fn sweep(directory: &Path) -> Result<(), Error> {
     for name in names(directory)? {
         let path = directory.join(&name);
@@ -173,7 +178,7 @@ fn sweep(directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes what an interrupted fetch left: temporary files, and packs without their other half.
+/// Removes what an interrupted fetch left: temporary files, and packs without index or the reverse.
 pub(super) fn sweep_packs(repository: &Path) -> Result<(), Error> {
     let directory = &repository.join("objects/pack");
     let names = names(directory)?;
@@ -194,12 +199,12 @@ pub(super) fn sweep_packs(repository: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether there is anything in a store that could make way.
+/// Returns whether a store has packs that could be removed.
 pub(super) fn has_packs(directory: &Path) -> bool {
     [REPOSITORY, HISTORY].iter().any(|name| pack_files(&directory.join(name)).next().is_some())
 }
 
-/// Whether a repository holds much more than one commit needs, by the sizes of its packs.
+/// Returns whether a repository holds much more than one commit needs, by the sizes of its packs.
 fn is_crowded(repository: &Path) -> bool {
     let packs: Vec<u64> = pack_files(repository)
         .filter(|entry| has_end(&entry.file_name().to_string_lossy(), "pack"))
@@ -209,7 +214,7 @@ fn is_crowded(repository: &Path) -> bool {
     packs.len() > MAX_PACKS || all > ROOMY.max(largest.saturating_mul(MAX_SHARE))
 }
 
-/// How many objects the packs of a repository hold, by their indexes.
+/// Returns how many objects the packs of a repository hold, by their indexes.
 pub(super) fn object_count(repository: &Path) -> u64 {
     let directory = repository.join("objects/pack");
     let indexes = names(&directory).unwrap_or_default();
@@ -217,7 +222,7 @@ pub(super) fn object_count(repository: &Path) -> u64 {
     indexes.filter_map(|name| index_count(&directory.join(name)).ok()).sum()
 }
 
-/// The last of the 256 running totals that follow the eight bytes of an index's header.
+/// Reads the last of the 256 running totals that follow the 8-byte header of an index.
 fn index_count(index: &Path) -> io::Result<u64> {
     use std::os::unix::fs::FileExt;
     let mut count = [0; 4];
@@ -225,12 +230,12 @@ fn index_count(index: &Path) -> io::Result<u64> {
     Ok(u64::from(u32::from_be_bytes(count)))
 }
 
-/// How many bytes are in a repository's packs, those on their way included.
+/// Returns how many bytes a repository's packs have, unfinished ones included.
 pub(super) fn pack_bytes(repository: &Path) -> u64 {
     pack_files(repository).filter_map(|entry| entry.metadata().ok()).map(|found| found.len()).sum()
 }
 
-/// How many bytes the largest file in a repository's packs has.
+/// Returns the size of the largest file among a repository's packs.
 pub(super) fn largest_file(repository: &Path) -> u64 {
     let sizes = pack_files(repository).filter_map(|entry| Some(entry.metadata().ok()?.len()));
     sizes.max().unwrap_or(0)
@@ -252,7 +257,7 @@ fn has_end(name: &str, end: &str) -> bool {
     Path::new(name).extension().is_some_and(|found| found == end)
 }
 
-/// Writes a small file so that it is there whole, or not at all.
+/// Writes a small file atomically.
 pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     let temporary = temporary(path);
     fs::write(&temporary, content)
@@ -260,17 +265,17 @@ pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
         .map_err(disk("write", path))
 }
 
-/// Where a small file is while it is being written.
+/// Returns the name that a small file has while it is being written.
 pub(super) fn temporary(path: &Path) -> PathBuf {
     path.with_extension("new")
 }
 
-/// Whether it is a directory itself, not a link to one.
+/// Returns whether the path is a directory, and not a link to one.
 pub(super) fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
-/// Removes whatever is there.
+/// Removes a file or a directory, if there is one.
 fn clear(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::IsADirectory => fs::remove_dir_all(path),

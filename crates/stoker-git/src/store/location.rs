@@ -1,4 +1,4 @@
-//! Where a store is, how much it may take, and where stores are if the user does not say.
+//! Where a store is, how many bytes it may take, and the default directory.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ pub struct Location {
 /// The directory around a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parent {
-    /// Any directory: other users must not be able to replace the store in it.
+    /// Any directory. Opening fails if another user could replace the store in it.
     Checked,
-    /// A volume of our own. The kubelet makes an `emptyDir` writable for everyone, and only our
-    /// containers mount it.
+    /// A volume that only our own containers mount. The kubelet makes an `emptyDir` writable for
+    /// all users, so its mode is not checked.
     Volume,
 }
 
@@ -37,7 +37,7 @@ impl Location {
         Self { directory: volume.join(name), parent: Parent::Volume, limit: None }
     }
 
-    /// Limits what fetches may bring; in a volume, all stores together.
+    /// Limits the bytes of the store's packs; in a volume, those of all stores together.
     #[must_use]
     pub fn limited_to(self, bytes: u64) -> Self {
         Self { limit: Some(bytes), ..self }
@@ -69,8 +69,8 @@ impl From<&Location> for Location {
 
 /// Returns the default directory of a repository's store: one per URL, below the user's cache.
 ///
-/// Works without HOME and for a uid without an entry in passwd: then it is in the directory for
-/// temporary files, where [`super::Store::open`] insists that nobody else could have made it.
+/// Works without HOME and for a uid without an entry in passwd: then it is below the temporary
+/// directory, and [`super::Store::open`] refuses it if another user could have created it.
 pub fn default_directory(
     environment: &dyn Fn(&str) -> Option<OsString>,
     uid: u32,
@@ -87,8 +87,8 @@ pub fn default_directory(
     base.join(name_of(url))
 }
 
-/// Returns a name for a repository's store: the repository's own name for people, and a hash of the
-/// URL so that no two share a store.
+/// Returns a name for a repository's store: the last part of the URL for people to read, and a hash
+/// of the URL so that no two repositories share a store.
 pub fn name_of(url: &RepoUrl) -> String {
     let last = url.as_str().trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
     let last = last.strip_suffix(".git").unwrap_or(last);

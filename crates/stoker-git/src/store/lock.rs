@@ -1,4 +1,4 @@
-//! One process per store.
+//! The lock of a store: one process uses a store at a time.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, Write};
@@ -11,8 +11,8 @@ use stoker_sync::file_lock::{FileLock, Holder, Refused};
 use super::Error;
 use crate::Cancel;
 
-/// A holder writes no more than this.
-const MOST_WORDS: usize = 200;
+/// More than the line that names a holder has.
+const MAX_LINE: usize = 200;
 
 /// A held lock; dropping it releases it.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock, or says who holds it.
+    /// Takes the lock, or returns an error that names its holder.
     pub(super) fn take(path: &Path, timeout: Duration, cancel: &Cancel) -> Result<Self, Error> {
         let failed = |action, source| Error::Disk { action, path: path.to_owned(), source };
         let mut options = OpenOptions::new();
@@ -41,21 +41,21 @@ impl Lock {
             Refused::Held { file, .. } => Error::Locked { holder: holder(&file) },
             Refused::Cancelled => Error::Cancelled,
         })?;
-        // On a full volume nobody learns who we are, and we have a chance to make room.
+        // On a full volume this fails. The run goes on, because it can make room.
         drop(sign(&mut lock.file));
         Ok(Self { lock })
     }
 }
 
-/// Writes who holds the lock, for a process that waits; only the kernel's lock itself counts.
+/// Writes the holder's name for a process that waits. Only the kernel's lock counts.
 fn sign(file: &mut File) -> std::io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;
-    file.write_all(Holder::own_words().as_bytes())
+    file.write_all(Holder::own_line().as_bytes())
 }
 
 fn holder(file: &File) -> Holder {
-    let mut words = [0; MOST_WORDS];
+    let mut words = [0; MAX_LINE];
     let read = file.read_at(&mut words, 0).unwrap_or_default();
     let inode = || file.metadata().map(|metadata| Holder::by_kernel(metadata.ino()));
     Holder::parse(&words[..read]).unwrap_or_else(|| inode().unwrap_or_default())

@@ -1,9 +1,11 @@
-//! One long-lived `git cat-file` that answers for trees, sizes and contents.
+//! One long-lived `git cat-file` process that serves trees, sizes and contents.
 //!
-//! Questions are sent one batch ahead, so that git never waits for us, and never more than fit into
-//! the pipe to it: we would wait for git to read them, and git for us to read its answers.
+//! Requests are sent one batch ahead, so that git never waits for us. A batch is never larger than
+//! the pipe to git: otherwise we would wait for git to read it, and git for us to read its
+//! responses.
 //!
-//! What is handed out has the id that was asked for, whatever has become of the disk.
+//! The bytes of every object are checked against its id, because git does not check whether they
+//! changed on the disk.
 
 mod content;
 
@@ -25,20 +27,20 @@ use crate::diagnosis::{Fault, of_process};
 use crate::process::{self, guard};
 use content::{Content, id_of};
 
-/// The longest question, and what follows the last one of a batch.
-const QUESTION: usize = "contents \n".len() + 40;
+/// The length of the longest request, and what follows the last one of a batch.
+const REQUEST: usize = "contents \n".len() + 40;
 const FLUSH: &[u8] = b"flush\n";
 const BUFFER: usize = 256 * 1024;
 const PIPE: usize = 1024 * 1024;
-/// An object up to this size is checked before it is handed out: nearly every file.
+/// An object up to this size is checked before any of it is returned: nearly every file.
 const SMALL: usize = 1024 * 1024;
 
 /// A running `git cat-file`.
 #[derive(Debug)]
 pub(super) struct Objects {
     child: Child,
-    questions: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    requests: ChildStdin,
+    responses: BufReader<ChildStdout>,
     /// The header that is being read.
     line: Vec<u8>,
     /// The small object that is being read, with its end of line.
@@ -46,7 +48,7 @@ pub(super) struct Objects {
     cancel: Cancel,
 }
 
-/// What git says about an object before its bytes.
+/// What git sends before the bytes of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Header {
     Missing,
@@ -61,7 +63,7 @@ pub(super) enum ObjectKind {
     Tag,
 }
 
-/// What git is about to send, and which answer it is.
+/// The object that git is about to send, and its place in the request.
 struct Object {
     index: usize,
     id: ObjectId,
@@ -69,7 +71,7 @@ struct Object {
     size: u64,
 }
 
-/// Receives one object: its place in the question, what it is, and its bytes.
+/// Receives one object: its place in the request, its header and its bytes.
 pub(super) type Receiver<'a> =
     dyn FnMut(usize, Header, &mut dyn Read) -> Result<ControlFlow<()>, Error> + 'a;
 
@@ -82,16 +84,17 @@ impl Objects {
         let failed = |source| Error::Read { source: of_process(process::Error::Start { source }) };
         let mut child = command.process_group(0).spawn().map_err(failed)?;
         let pipes = child.stdin.take().zip(child.stdout.take());
-        let (questions, answers) = pipes.expect("both pipes were asked for");
-        // Fewer, longer turns between git and us. An ordinary user may be at the limit: no matter.
-        fcntl_setpipe_size(&answers, PIPE).unwrap_or_default();
+        let (requests, responses) = pipes.expect("both pipes were configured");
+        // A larger pipe means fewer switches between git and us. This may fail for a user with many
+        // pipes, which does no harm.
+        fcntl_setpipe_size(&responses, PIPE).unwrap_or_default();
         let watched = guard::Watched::of(&child).map_err(failed)?;
         let flag = cancel.clone();
         // A read can't be interrupted, but it ends when git does.
         thread::spawn(move || watched.end_when(&|| flag.is_cancelled()));
-        let answers = BufReader::with_capacity(BUFFER, answers);
+        let responses = BufReader::with_capacity(BUFFER, responses);
         let (line, small) = (Vec::new(), vec![0; SMALL + 1].into());
-        Ok(Self { child, questions, answers, line, small, cancel: cancel.clone() })
+        Ok(Self { child, requests, responses, line, small, cancel: cancel.clone() })
     }
 
     /// Returns what each object is, without its bytes.
@@ -104,7 +107,7 @@ impl Objects {
         asked.map(|_| headers)
     }
 
-    /// Returns the bytes of each object as `read` understands them.
+    /// Returns what `read` makes of the bytes of each object.
     pub(super) fn whole<T>(
         &mut self,
         ids: &[ObjectId],
@@ -130,9 +133,9 @@ impl Objects {
         asked.map(|_| results)
     }
 
-    /// Hands each object to `receive`, in the order of the question.
+    /// Passes each object to `receive`, in the order of the request.
     ///
-    /// After a break or an error git may still be talking: the value must not be used again.
+    /// After a break or an error git may still be sending: `self` must not be used again.
     pub(super) fn contents(
         &mut self,
         ids: &[ObjectId],
@@ -154,7 +157,7 @@ impl Objects {
         }
         for (index, id) in ids.iter().enumerate() {
             let header = self.header(id)?;
-            // Git has read a batch to its end before it answers: the pipe is empty now.
+            // Git reads a whole batch before it responds: the pipe is empty now.
             let next = (index % size == 0).then(|| batches.next()).flatten();
             if let Some(batch) = next {
                 self.send(verb, batch)?;
@@ -162,7 +165,7 @@ impl Objects {
             let flow = match header {
                 Header::Found { kind, size } if verb == "contents" => {
                     let object = Object { index, id: *id, kind, size };
-                    self.hand_out(&object, receive)?
+                    self.pass_on(&object, receive)?
                 }
                 header => receive(index, header, &mut io::empty())?,
             };
@@ -173,15 +176,15 @@ impl Objects {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Hands out the bytes after a header, and reads the end of line that follows them.
-    fn hand_out(
+    /// Passes on the bytes after a header, and reads the end of line that follows them.
+    fn pass_on(
         &mut self,
         &Object { index, id, kind, size }: &Object,
         receive: &mut Receiver<'_>,
     ) -> Result<ControlFlow<()>, Error> {
         let header = Header::Found { kind, size };
         if let Some(length) = usize::try_from(size).ok().filter(|length| *length <= SMALL) {
-            let read = self.answers.read_exact(&mut self.small[..=length]);
+            let read = self.responses.read_exact(&mut self.small[..=length]);
             self.check(read)?;
             let mut bytes = &self.small[..length];
             if id_of(kind, bytes) != id {
@@ -189,7 +192,7 @@ impl Objects {
             }
             return receive(index, header, &mut bytes);
         }
-        let mut content = Content::new(&mut self.answers, (kind, size), id);
+        let mut content = Content::new(&mut self.responses, (kind, size), id);
         let received = receive(index, header, &mut content);
         let goes_on = matches!(received, Ok(ControlFlow::Continue(())));
         if content.has_wrong_id() {
@@ -199,20 +202,21 @@ impl Objects {
             return Err(self.early_end(Error::Torn { id }));
         }
         if goes_on {
-            let read = self.answers.read_exact(&mut [0]);
+            let read = self.responses.read_exact(&mut [0]);
             self.check(read)?;
         }
         received
     }
 
-    /// How many questions fit into the pipe: 64 KiB for most, one page for who has many pipes.
+    /// Returns how many requests fit into the pipe: it has 64 KiB, or one page for a user with many
+    /// pipes.
     fn batch_size(&self) -> usize {
-        let pipe = fcntl_getpipe_size(&self.questions).unwrap_or(PIPE_BUF);
-        (pipe.saturating_sub(FLUSH.len()) / QUESTION).max(1)
+        let pipe = fcntl_getpipe_size(&self.requests).unwrap_or(PIPE_BUF);
+        (pipe.saturating_sub(FLUSH.len()) / REQUEST).max(1)
     }
 
     fn send(&mut self, verb: &str, ids: &[ObjectId]) -> Result<(), Error> {
-        let mut text = Vec::with_capacity(ids.len() * QUESTION + FLUSH.len());
+        let mut text = Vec::with_capacity(ids.len() * REQUEST + FLUSH.len());
         for id in ids {
             text.extend_from_slice(verb.as_bytes());
             text.push(b' ');
@@ -220,14 +224,14 @@ impl Objects {
             text.push(b'\n');
         }
         text.extend_from_slice(FLUSH);
-        let sent = self.questions.write_all(&text);
+        let sent = self.requests.write_all(&text);
         self.check(sent)
     }
 
     /// Reads `<id> missing` or `<id> <type> <size>`.
     fn header(&mut self, id: &ObjectId) -> Result<Header, Error> {
         self.line.clear();
-        let read = self.answers.by_ref().take(256).read_until(b'\n', &mut self.line);
+        let read = self.responses.by_ref().take(256).read_until(b'\n', &mut self.line);
         self.check(read)?;
         let rest = self.line.strip_prefix(&id.to_hex()).and_then(|rest| rest.strip_prefix(b" "));
         let text = rest.and_then(|rest| str::from_utf8(rest).ok()).unwrap_or_default();
@@ -251,8 +255,9 @@ impl Objects {
         done.map_err(|_| self.early_end(Error::Read { source: Fault::Store }))
     }
 
-    /// Git has closed its pipes: it died of a store that it could not read, unless somebody ended
-    /// it, such as a kernel that is out of memory.
+    /// Returns the error for a git that closed its pipes: it could not read the store,
+    /// unless it was
+    /// killed, for example because the machine ran out of memory.
     fn early_end(&mut self, error: Error) -> Error {
         let signal = self.child.wait().ok().and_then(|status| status.signal());
         let is_killed = [Signal::KILL, Signal::TERM].iter().any(|s| signal == Some(s.as_raw()));
@@ -284,7 +289,7 @@ impl ObjectKind {
 
 impl Drop for Objects {
     fn drop(&mut self) {
-        // It only reads, so there is nothing to tidy up and no reason to wait.
+        // It only reads, so it has nothing to clean up.
         drop(self.child.kill());
         drop(self.child.wait());
     }

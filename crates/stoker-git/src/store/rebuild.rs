@@ -1,14 +1,22 @@
-//! Two ways to mend a store: aside, where it may be damaged, and in place, where there is no room.
+//! Two ways to fix a store: rebuild it beside the old one if it may be damaged, or empty it in
+//! place
+//! if the volume is full.
 //!
-//! Git has many words for a damaged store, and not all of them tell it from what a server did. So
-//! whatever may be the store's fault is tried once more without it, to its end: a new repository is
-//! filled aside, and put in its place when it is whole. If that fails, too, the store was not to
-//! blame, or nothing better is to be had: it stays as it is.
+//! Git's messages do not always tell a damaged store from a fault of the server. So after any
+//! failure that a damaged store could cause, the same operation runs once more with a new, empty
+//! repository (`next.git`). If it succeeds, the new repository replaces the old one. If it fails
+//! too, the store was not the cause, and the old one stays.
 //!
-//! On a full volume there is no room aside, and what fills it may be old packs of ours. So the store
-//! is emptied where it is ([`layout::empty`]), and tried once more: once per run, and only if
-//! earlier runs had left something in it. If that fails, too, one commit is more than the volume
-//! holds.
+//! On a full volume there is no room for a second repository, and old packs may be what fills
+//! it. So
+//! the store is emptied in place ([`layout::empty`]) and the operation runs once more: once per
+//! run,
+//! and only if earlier runs left packs. If it fails again, the volume is too small for one commit.
+//!
+//! Some faults are in the repository itself: an object that the server has lost, a tree that is too
+//! large. A rebuild does not help there. The object is recorded with its commit, so that the
+//! store is
+//! not rebuilt on every poll. The record of another commit does not count.
 
 use std::fs;
 use std::io;
@@ -21,10 +29,11 @@ use super::{Error, Store, layout};
 use crate::diagnosis::Fault;
 use crate::error;
 
-/// Whether the store may be to blame for a failure.
+/// Returns whether a damaged store may be the cause of a failure.
 pub(super) fn is_suspect(error: &error::Error) -> bool {
     let error::Error::Store { source, .. } = error else {
-        // What we claim to have is not sent: git then says that the server left something out.
+        // The server does not send what we claim to have. If it is damaged here, git says that the
+        // server left something out.
         return matches!(
             error.fault(),
             Some(Fault::Store | Fault::Damaged | Fault::NotOurRef | Fault::Other { .. })
@@ -46,7 +55,7 @@ pub(super) fn is_suspect(error: &error::Error) -> bool {
     }
 }
 
-/// Whether a failure is for want of room, which old packs of ours may take.
+/// Returns whether the volume is full, perhaps because of old packs of ours.
 pub(super) fn is_full(error: &error::Error) -> bool {
     use io::ErrorKind::{QuotaExceeded, StorageFull};
     match error {
@@ -57,7 +66,7 @@ pub(super) fn is_full(error: &error::Error) -> bool {
     }
 }
 
-/// Fills a new repository, which then takes the place of the one with this name.
+/// Fills a new repository, which then replaces the one with this name.
 pub(super) fn replace<T>(
     directory: &Path,
     name: &str,
@@ -75,7 +84,7 @@ pub(super) fn replace<T>(
     filled
 }
 
-/// Returns the object that a failure is about, if it may be the same in every store.
+/// Returns the object of a failure that a rebuilt store may have as well.
 pub(super) fn unfetchable_object(error: &error::Error) -> Option<ObjectId> {
     match error {
         error::Error::Store {

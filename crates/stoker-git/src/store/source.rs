@@ -1,4 +1,4 @@
-//! A commit as the file engine sees it: trees level by level, files fetched when they are wanted.
+//! A commit as a [`Source`] of the engine: lists trees level by level, fetches files on demand.
 
 mod fetch_blobs;
 mod read_blobs;
@@ -26,21 +26,36 @@ pub struct CommitSource {
     store: Store,
     commit: Commit,
     objects: Option<Objects>,
-    /// How much of the commit was looked at, to tell whether nearly all of it is wanted.
+    /// How much of the commit was listed, to find out whether nearly all of it is wanted.
     seen: Seen,
-    /// How the commit is fetched.
-    strategy: FetchStrategy,
-    /// Whether all files were fetched that are not big.
-    has_all: bool,
-    /// Whether the store is not to blame for what goes wrong: nothing in it is older than this run,
-    /// or it was made anew already.
-    is_cleared: bool,
-    /// The object with which a store made anew did not help.
+    /// What of the commit is in the store besides its trees.
+    fetched: Fetched,
+    /// Whether the store may be rebuilt when it fails.
+    rebuild: Rebuild,
+    /// The object that a rebuild did not bring.
     unfetchable: Option<ObjectId>,
-    /// Whether the server sent everything that it has.
-    has_everything: bool,
-    /// Why the last answer was [`source::Error::Failed`].
+    /// The error behind the last [`source::Error::Failed`].
     failure: Option<error::Error>,
+}
+
+/// What was fetched of a commit. Each variant includes the ones above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fetched {
+    /// Its trees, and files as they were requested.
+    Trees,
+    /// All of its files except big ones.
+    SmallFiles,
+    /// All that the server has, because it serves nothing by id.
+    Everything,
+}
+
+/// Whether the store may be rebuilt when it fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rebuild {
+    /// Its content is older than this run, so it may be damaged.
+    Allowed,
+    /// The store is new, or this run has rebuilt it already: it is not the cause of a failure.
+    NotAllowed,
 }
 
 #[derive(Debug, Default)]
@@ -55,30 +70,30 @@ impl CommitSource {
         commit: Commit,
         expected: &[RelPath],
     ) -> Result<Self, error::Error> {
-        let (seen, strategy) = (Seen::default(), FetchStrategy::Trees);
-        let is_cleared = store.found == Found::Nothing;
+        let rebuild = match store.found {
+            Found::Nothing => Rebuild::NotAllowed,
+            Found::Kept | Found::Crowded => Rebuild::Allowed,
+        };
         let unfetchable = rebuild::recall_unfetchable(&store, &commit);
-        let (has_all, has_everything, objects) = (false, false, None);
         let mut opened = Self {
             store,
             commit,
-            objects,
-            seen,
-            strategy,
-            has_all,
-            is_cleared,
+            objects: None,
+            seen: Seen::default(),
+            fetched: Fetched::Trees,
+            rebuild,
             unfetchable,
-            has_everything,
             failure: None,
         };
         if !opened.is_here().unwrap_or(false) {
+            let mut strategy = FetchStrategy::Trees;
             if opened.store.found == Found::Crowded {
-                // What it had was enough but for a few files, so few of them are wanted now.
+                // Nearly all of this commit was here before, so few files are fetched again.
                 opened.empty()?;
             } else if layout::object_count(&opened.store.repository()) == 0 {
-                opened.strategy = FetchStrategy::choose(&opened.store, &opened.commit, expected)?;
+                strategy = FetchStrategy::choose(&opened.store, &opened.commit, expected)?;
             }
-            opened.fetch_commit()?;
+            opened.fetch_commit(strategy)?;
         }
         Ok(opened)
     }
@@ -93,7 +108,7 @@ impl CommitSource {
         &self.commit
     }
 
-    /// Returns an error in the words of sources, and keeps it where those say too little.
+    /// Converts an error to one of a source, and keeps the original if that says less.
     fn fail(&mut self, error: error::Error) -> source::Error {
         match error {
             error::Error::Store { source: Error::Missing { id }, .. } => {
@@ -126,7 +141,7 @@ impl CommitSource {
         }
     }
 
-    /// Asks git, which is started where it does not run.
+    /// Sends a request to `git cat-file`, which is started if it does not run.
     fn ask<T>(
         &mut self,
         ask: impl FnOnce(&mut Objects) -> Result<T, Error>,
@@ -137,7 +152,8 @@ impl CommitSource {
             .map_or_else(|| Objects::start(&self.store.repository(), &self.store.cancel), Ok);
         let answered = running.and_then(|mut objects| {
             let answer = ask(&mut objects)?;
-            // After an error git may be in the middle of an answer: that one is not asked again.
+            // After an error git may be in the middle of a response: that process is
+            // not used again.
             self.objects = Some(objects);
             Ok(answer)
         });

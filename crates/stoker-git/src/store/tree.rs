@@ -2,9 +2,9 @@
 
 use stoker_sync::source::{Entry, Kind, ObjectId};
 
-/// Reads the entries of a tree: `<mode> <name> NUL <20 bytes>`, again and again.
+/// Reads the entries of a tree, each `<mode> <name> NUL <20 bytes>`.
 ///
-/// Names are taken as they are: the planner judges them.
+/// Any name is accepted. The planner refuses bad ones.
 pub(super) fn parse(mut bytes: &[u8]) -> Option<Vec<Entry>> {
     let mut entries = Vec::with_capacity(bytes.len() / 40);
     while !bytes.is_empty() {
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_torn_or_of_an_unknown_mode_is_no_tree() {
+    fn a_truncated_tree_and_an_unknown_mode_are_refused() {
         let whole = tree(&[("100644", b"a")]);
         for length in 1..whole.len() {
             assert_eq!(parse(&whole[..length]), None, "{length}");

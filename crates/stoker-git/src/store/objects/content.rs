@@ -1,4 +1,4 @@
-//! The bytes of an object, held against its id: git does not look whether the disk has them right.
+//! The bytes of an object, checked against its id while they are read.
 
 use std::io::{self, Read};
 
@@ -7,7 +7,7 @@ use stoker_sync::source::ObjectId;
 
 use super::ObjectKind;
 
-/// An object that is read while it arrives. Its last bytes come only if all of them are right.
+/// An object that is read while it arrives. Its last bytes are returned only if all have its id.
 pub(super) struct Content<R> {
     bytes: io::Take<R>,
     hash: Sha1,
@@ -20,17 +20,17 @@ impl<R: Read> Content<R> {
         Self { bytes: bytes.take(size), hash: begin(kind, size), id, failure: None }
     }
 
-    /// Whether its reader was told of an error.
+    /// Returns whether the reader got an error.
     pub(super) fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// Whether all of its bytes came, and were not its own.
+    /// Returns whether all of its bytes came, and do not have its id.
     pub(super) fn has_wrong_id(&self) -> bool {
         self.failure == Some(io::ErrorKind::InvalidData)
     }
 
-    /// Skips what was not read, and returns whether it was there.
+    /// Skips what was not read, and returns whether it was complete.
     pub(super) fn skip(&mut self) -> bool {
         io::copy(&mut self.bytes, &mut io::sink()).is_ok() && self.bytes.limit() == 0
     }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_is_skipped_but_has_to_be_there() {
+    fn unread_bytes_are_skipped_but_must_be_complete() {
         let id = id_of(ObjectKind::Blob, TEXT);
         let content = |stream: &'static [u8]| Content::new(stream, (ObjectKind::Blob, 6), id);
         assert!(content(TEXT).skip());

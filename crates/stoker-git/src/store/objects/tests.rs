@@ -16,7 +16,7 @@ fn many(count: usize) -> (Repo, Vec<ObjectId>) {
     (repo, ids)
 }
 
-/// Runs `ask`, and ends git should the two wait for each other for ever.
+/// Runs `ask`, and ends git after a minute if the two wait for each other.
 fn without_deadlock<T>(cancel: &Cancel, ask: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         let (done, waited) = channel::<()>();
@@ -31,15 +31,15 @@ fn without_deadlock<T>(cancel: &Cancel, ask: impl FnOnce() -> T) -> T {
     })
 }
 
-// Who has many pipes gets small ones from the kernel: pipe(7), /proc/sys/fs/pipe-user-pages-soft.
+// The kernel gives small pipes to a user who has many: pipe(7), /proc/sys/fs/pipe-user-pages-soft.
 #[test]
-fn pipes_of_one_page_are_enough_for_any_number_of_questions() {
+fn pipes_of_one_page_are_enough_for_any_number_of_requests() {
     let (repo, ids) = many(3000);
     let cancel = Cancel::default();
     let mut objects = Objects::start(repo.path(), &cancel).unwrap();
     let sizes = [
-        fcntl_setpipe_size(&objects.questions, 4096),
-        fcntl_setpipe_size(objects.answers.get_ref(), 4096),
+        fcntl_setpipe_size(&objects.requests, 4096),
+        fcntl_setpipe_size(objects.responses.get_ref(), 4096),
     ];
     assert_eq!(sizes.map(Result::unwrap), [4096; 2]);
     let (headers, contents) = without_deadlock(&cancel, || {
@@ -51,7 +51,7 @@ fn pipes_of_one_page_are_enough_for_any_number_of_questions() {
     assert_eq!(contents.len(), ids.len());
 }
 
-// Short of memory, the kernel ends whoever has most of it: the store is as good as before.
+// When memory runs out the kernel kills a large process. The store is not damaged by that.
 #[test]
 fn a_git_that_was_killed_says_nothing_about_the_store() {
     let (repo, _) = Repo::with(Tree::new().noise("big", 1, 4_000_000).file("small", "1")).unwrap();

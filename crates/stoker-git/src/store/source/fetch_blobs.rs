@@ -1,24 +1,24 @@
-//! Files that are wanted: which of them are here, and how the others come.
+//! Fetches the wanted files that the store does not have.
 
 use stoker_sync::source::ObjectId;
 
-use super::CommitSource;
 use super::repair::is_not_our_ref;
+use super::{CommitSource, Fetched};
 use crate::error::Error;
 use crate::remote::with_fresh_credentials;
 use crate::store::objects::{Header, ObjectKind};
 use crate::store::{self, fetch, layout};
 
-/// If the first so many files are all absent, so are the others.
+/// If this many files are all absent, the others are taken to be absent, too.
 const PROBE: usize = 32;
-/// Below this it is not worth to think about fetching everything at once.
+/// Fewer absent files than this are always fetched by id.
 const MANY: usize = 1000;
 
 impl CommitSource {
-    /// Fetches what is not here of these files, and returns how big each of them is.
+    /// Fetches the absent ones of these files, and returns the size of each file.
     pub(super) fn fetch_blobs(&mut self, distinct: &[ObjectId]) -> Result<Vec<u64>, Error> {
         let mut headers = self.headers(distinct)?;
-        // Once for all that is missing, and once more for big files, which are never sent unasked.
+        // Once for all that is missing, and once more for big files, which come only by id.
         for _ in 0..2 {
             let places = (0..distinct.len()).filter(|place| headers[*place] == Header::Missing);
             let places: Vec<usize> = places.collect();
@@ -41,12 +41,13 @@ impl CommitSource {
         headers.into_iter().zip(distinct).map(size).collect()
     }
 
-    /// Asks what each object is. If the first ones are all missing, the others are taken to be,
-    /// too: a question for what is not there makes git look for new packs each time.
+    /// Returns the kind and size of each object. If the first ones are all missing, the others are
+    /// not looked up: for each missing object git would list the packs again.
     fn headers(&mut self, ids: &[ObjectId]) -> Result<Vec<Header>, Error> {
         let (probe, rest) = ids.split_at(ids.len().min(PROBE));
         let mut headers = self.ask(|objects| objects.info(probe))?;
-        if !self.has_all && headers.iter().all(|header| *header == Header::Missing) {
+        if self.fetched == Fetched::Trees && headers.iter().all(|header| *header == Header::Missing)
+        {
             headers.resize(ids.len(), Header::Missing);
         } else {
             headers.extend(self.ask(|objects| objects.info(rest))?);
@@ -55,16 +56,16 @@ impl CommitSource {
     }
 
     fn fetch_files(&mut self, absent: &[ObjectId]) -> Result<(), Error> {
-        if self.has_everything {
+        if self.fetched == Fetched::Everything {
             return Ok(());
         }
-        let nearly_all = !self.has_all
+        let nearly_all = self.fetched == Fetched::Trees
             && absent.len() >= MANY
             && absent.len() as u64 * 2 >= self.seen.files
             && self.seen.trees * 2 >= layout::object_count(&self.store.repository());
         self.objects = None;
         if nearly_all {
-            self.has_all = true;
+            self.fetched = Fetched::SmallFiles;
             return self.run(fetch::whole_again);
         }
         let fetched = with_fresh_credentials(
@@ -78,7 +79,7 @@ impl CommitSource {
         );
         let is_unfetchable = self.unfetchable.is_some_and(|id| absent.contains(&id));
         match fetched {
-            // Then it is told which of them is missing.
+            // The caller then reports which of them is missing.
             Err(error) if is_not_our_ref(&error) && is_unfetchable => Ok(()),
             Err(error) if is_not_our_ref(&error) => self.fetch_everything(),
             fetched => fetched,

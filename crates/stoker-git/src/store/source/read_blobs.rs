@@ -1,4 +1,5 @@
-//! The contents of files, and what to do when the store fails us in the middle of them.
+//! Reads the contents of files. If the store fails in the middle, it is rebuilt and reading
+//! goes on.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +11,7 @@ use crate::store::objects::{Header, ObjectKind};
 use crate::store::{self, layout};
 
 impl CommitSource {
-    /// Hands the files to the sink. What it has not seen when the store fails is fetched anew.
+    /// Passes the files to the sink. If the store fails, the rest is fetched into a rebuilt store.
     pub(super) fn stream(&mut self, blobs: &[ObjectId], sink: &mut Sink<'_>) -> Result<(), Error> {
         let mut seen = 0;
         let streamed = match self.stream_rest(blobs, &mut seen, sink) {
@@ -27,8 +28,9 @@ impl CommitSource {
             streamed => streamed,
         };
         if streamed.as_ref().is_err_and(is_torn) {
-            // The sink has a part of that file, so only the next run can do better. If not even
-            // that can be arranged, the error is told all the same.
+            // The sink already has a part of that file, so only the next run can
+            // read it again, from
+            // an emptied store. This error is returned even if that fails.
             drop(layout::invalidate(&self.store.directory));
         }
         streamed

@@ -1,9 +1,9 @@
-//! How a commit comes into the store, and how the store is mended where it fails us.
+//! Fetches a commit into the store, and fixes a store that fails: by a rebuild, or by emptying it.
 
 use stoker_api::word::Commit;
 use stoker_sync::source::{self, ObjectId};
 
-use super::CommitSource;
+use super::{CommitSource, Fetched, Rebuild};
 use crate::command::Session;
 use crate::diagnosis::Fault;
 use crate::error::Error;
@@ -12,10 +12,12 @@ use crate::store::fetch_strategy::FetchStrategy;
 use crate::store::{self, Store, fetch, layout, rebuild};
 
 impl CommitSource {
-    /// Fetches the commit, if need be into a rebuilt store.
-    pub(super) fn fetch_commit(&mut self) -> Result<(), Error> {
-        let strategy = std::mem::replace(&mut self.strategy, FetchStrategy::Trees);
-        self.has_all = strategy != FetchStrategy::Trees;
+    /// Fetches the commit, into a rebuilt store if the old one fails.
+    pub(super) fn fetch_commit(&mut self, strategy: FetchStrategy) -> Result<(), Error> {
+        self.fetched = match strategy {
+            FetchStrategy::Trees => Fetched::Trees,
+            FetchStrategy::Whole | FetchStrategy::Done => Fetched::SmallFiles,
+        };
         let fetched = match self.fetch_by(strategy) {
             Err(error) if self.may_rebuild(&error) => self.rebuild(Self::fetch_trees),
             Err(error) if is_not_our_ref(&error) => self.fetch_everything(),
@@ -40,7 +42,8 @@ impl CommitSource {
         Err(self.store.failed(store::Error::Missing { id: self.id() }))
     }
 
-    /// Tries, and if the store may be to blame, tries once more with one made rebuild, or emptied.
+    /// Runs an attempt. If the store may be the cause of a failure, runs it once more with a rebuilt
+    /// or emptied store.
     pub(super) fn with_repair<T>(
         &mut self,
         attempt: impl Fn(&mut Self) -> Result<T, Error>,
@@ -54,7 +57,7 @@ impl CommitSource {
         let answer = if may_rebuild { self.rebuild(again) } else { first };
         let answer = self.or_after_emptying(answer, again);
         let missed = answer.as_ref().err().and_then(rebuild::unfetchable_object);
-        if let Some(id) = missed.filter(|_| may_rebuild || self.has_everything) {
+        if let Some(id) = missed.filter(|_| may_rebuild || self.fetched == Fetched::Everything) {
             self.remember_unfetchable(id);
         }
         answer.map_err(|error| self.fail(error))
@@ -63,11 +66,11 @@ impl CommitSource {
     pub(super) fn may_rebuild(&self, error: &Error) -> bool {
         let is_unfetchable =
             self.unfetchable.is_some() && rebuild::unfetchable_object(error) == self.unfetchable;
-        !self.is_cleared && !is_unfetchable && rebuild::is_suspect(error)
+        self.rebuild == Rebuild::Allowed && !is_unfetchable && rebuild::is_suspect(error)
     }
 
-    /// Remembers that no other store helps with this object. If that can't be written, it is tried
-    /// again next time.
+    /// Records that a rebuild does not bring this object. If that can't be written, the next run
+    /// rebuilds the store once more.
     fn remember_unfetchable(&mut self, id: ObjectId) {
         if self.unfetchable != Some(id) {
             drop(rebuild::remember_unfetchable(&self.store, &self.commit, id));
@@ -75,14 +78,13 @@ impl CommitSource {
         }
     }
 
-    /// Tries with an empty repository, which takes the place of ours if that goes well; once is
-    /// enough.
+    /// Runs an attempt with an empty repository, which replaces ours on success. Once per run.
     pub(super) fn rebuild<T>(
         &mut self,
         attempt: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.is_cleared = true;
-        let had = (std::mem::replace(&mut self.has_all, false), self.has_everything);
+        self.rebuild = Rebuild::NotAllowed;
+        let had = std::mem::replace(&mut self.fetched, Fetched::Trees);
         let directory = self.store.directory.clone();
         let tried = rebuild::replace(&directory, layout::REPOSITORY, |_| {
             self.objects = None;
@@ -93,12 +95,12 @@ impl CommitSource {
             tried
         });
         if tried.is_err() {
-            (self.has_all, self.has_everything) = had;
+            self.fetched = had;
         }
         tried
     }
 
-    /// Where the volume is full, what earlier runs left makes way, and it is tried once more.
+    /// On a full volume, removes what earlier runs left and runs the attempt once more.
     pub(super) fn or_after_emptying<T>(
         &mut self,
         tried: Result<T, Error>,
@@ -111,11 +113,12 @@ impl CommitSource {
         attempt(self)
     }
 
-    /// Throws away what the store holds.
+    /// Removes everything that the store holds.
     pub(super) fn empty(&mut self) -> Result<(), Error> {
-        (self.store.had_packs, self.is_cleared) = (false, true);
-        (self.has_all, self.has_everything) = (false, false);
-        // Files that are open take their room along.
+        self.store.had_packs = false;
+        self.rebuild = Rebuild::NotAllowed;
+        self.fetched = Fetched::Trees;
+        // An open file would keep its space.
         self.objects = None;
         layout::empty(&self.store.directory, &self.store.access.url)
             .map_err(|source| self.store.failed(source))
@@ -132,7 +135,9 @@ impl CommitSource {
         }
     }
 
-    /// For servers that give out nothing by id: everything, and then the commit must be in it.
+    /// Fetches all branches and tags from a server that does not serve objects by id. The
+    /// commit must
+    /// be among them.
     pub(super) fn fetch_everything(&mut self) -> Result<(), Error> {
         if self.store.used == layout::REPOSITORY {
             return self.rebuild(Self::fetch_everything);
@@ -142,7 +147,7 @@ impl CommitSource {
         layout::recreate(&repository).map_err(|source| self.store.failed(source))?;
         self.run(|store, session, _| fetch::everything(store, session))?;
         if self.is_here()? {
-            self.has_everything = true;
+            self.fetched = Fetched::Everything;
             return Ok(());
         }
         Err(self.store.not_fetched(&self.commit, Fault::NotOurRef))
