@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use stoker_sync::request::{Deletion, Look, Mapping};
+use stoker_sync::request::{Deletion, DriftCheck, Mapping};
 use stoker_sync::{Cancel, Engine, Missing, Opened, Options, RelPath, Request, WorkDir};
 
 fn main() {
@@ -23,18 +23,18 @@ fn main() {
         write(&work, file, dirs, 0);
     }
     let mut bench = Bench::new(scratch);
-    bench.run("first sync", Look::Touched);
-    bench.run("nothing, no drift check", Look::Touched);
-    bench.run("drift by stat", Look::Stat);
-    bench.run("drift by content", Look::Content);
+    bench.run("first sync", DriftCheck::Touched);
+    bench.run("nothing, no drift check", DriftCheck::Touched);
+    bench.run("drift by stat", DriftCheck::Stat);
+    bench.run("drift by content", DriftCheck::Content);
     for round in 1..=3 {
         write(&work, files / 2, dirs, round);
-        bench.run("1 changed", Look::Touched);
+        bench.run("1 changed", DriftCheck::Touched);
     }
     for file in 0..500.min(files) {
         write(&work, file * files / 500.min(files), dirs, 4);
     }
-    bench.run("500 changed", Look::Touched);
+    bench.run("500 changed", DriftCheck::Touched);
     bench.reopen();
     std::fs::remove_dir_all(scratch).unwrap();
 }
@@ -70,13 +70,13 @@ impl Bench {
         Self { options, source }
     }
 
-    fn run(&mut self, what: &str, look: Look) {
+    fn run(&mut self, what: &str, check: DriftCheck) {
         let cancel = Cancel::default();
         let commit = self.source.scan().unwrap().to_string();
         let part = |path| RelPath::parse(path).unwrap();
         let mapping = Mapping::new(part("p"), part("projects"));
         let mut request = Request::new(commit, vec![mapping]);
-        request.look = look;
+        request.drift_check = check;
         request.deletion = Deletion::Unlimited;
         let cpu = cpu_time();
         let begin = Instant::now();

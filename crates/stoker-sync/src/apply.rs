@@ -12,19 +12,13 @@
 //! at the next start. What a step finds already done is done. A path that can't be changed (A6) is
 //! named, its whole directory is tried again by the next run, and the rest is applied.
 
-mod amend;
-#[cfg(test)]
-mod loss;
-mod moving;
-#[cfg(test)]
-mod partial;
-#[cfg(test)]
-mod power;
-mod respell;
+mod case_rename;
+mod correct_manifest;
+mod dirty_dirs;
+mod move_file;
 mod step;
 #[cfg(test)]
 mod tests;
-mod touched;
 
 use crate::disk::{Dir, DiskError};
 use crate::journal::Group;
@@ -32,10 +26,10 @@ use crate::lock::Lock;
 use crate::manifest::Manifest;
 use crate::manifest::header::Header;
 use crate::manifest::record::DirPatch;
+use crate::manifest::storage;
 use crate::report::Report;
-use crate::store;
 use crate::write::Stage;
-use amend::Amended;
+use correct_manifest::ManifestCorrection;
 pub(crate) use step::Pass;
 pub(crate) use step::Undone;
 use step::{Staged, Stepper};
@@ -104,7 +98,7 @@ impl<'s> Application<'_, 's> {
         if !lock.is_held(self.state) {
             return Err(Error::LockLost);
         }
-        let begun = self.state.rename(store::PREPARED, self.state, store::JOURNAL);
+        let begun = self.state.rename(storage::PREPARED, self.state, storage::JOURNAL);
         begun.map_err(|source| Error::Begin { source })?;
         self.state.sync().map_err(record)?;
         self.take(Pass::First, renew).map_err(record)
@@ -126,9 +120,9 @@ impl<'s> Application<'_, 's> {
         }
         let taken = stepper.finish()?;
         let Self { header, patches, last, .. } = *self;
-        let amended = Amended { header, patches, taken: &taken, last };
-        if amended.is_needed() {
-            amended.write(self.state)?;
+        let correction = ManifestCorrection { header, patches, taken: &taken, last };
+        if correction.is_needed() {
+            correction.write(self.state)?;
         }
         commit(self.root, self.state, self.header.generation)?;
         Ok(taken.undone)
@@ -137,7 +131,7 @@ impl<'s> Application<'_, 's> {
 
 /// Turns the journal into the manifest and clears the stage.
 fn commit(root: &Dir, state: &Dir, generation: u64) -> Result<(), DiskError> {
-    state.rename_new(store::JOURNAL, state, &store::segment_name(generation))?;
+    state.rename_new(storage::JOURNAL, state, &storage::segment_name(generation))?;
     state.sync()?;
     Stage::remove(root)
 }

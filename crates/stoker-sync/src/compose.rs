@@ -6,25 +6,25 @@
 //! at. Says what should be; what to do about it is for `plan.rs`.
 
 mod error;
+mod expansion_limit;
 mod merge;
 pub(crate) mod mount;
 #[cfg(test)]
 mod tests;
-mod weight;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 pub use error::{Error, Refused};
+use expansion_limit::ExpansionLimit;
 use merge::{Merge, Merged};
 use mount::{Content, Mount, MountTree};
-use weight::Weighing;
 
 use crate::cancel::Cancel;
 use crate::manifest::Manifest;
 use crate::manifest::record::Key;
-use crate::name::{self, NameFault};
 use crate::path::{self, RelPath};
 use crate::request::Request;
+use crate::reserved::{self, NameFault};
 use crate::source::{Entry, ObjectId, Source};
 use crate::warning::Warning;
 
@@ -122,7 +122,7 @@ pub(crate) fn compose(task: &Task<'_>, source: &mut dyn Source) -> Result<Compos
     let tree = MountTree::build(task.mounts);
     let mut composition = Composition::default();
     let mut level = vec![Node::root(&tree)];
-    let mut weighing = Weighing::default();
+    let mut limit = ExpansionLimit::default();
     for depth in 0.. {
         let Some(first) = level.first() else { break };
         task.cancel.check().map_err(Error::Cancelled)?;
@@ -131,7 +131,7 @@ pub(crate) fn compose(task: &Task<'_>, source: &mut dyn Source) -> Result<Compos
             return Err(Error::TooDeep { path: path.unwrap_or_default(), most: MOST_LEVELS });
         }
         let listings = list(&level, source)?;
-        weighing.check(task, (&level, &listings, composition.entries), source)?;
+        limit.check(task, (&level, &listings, composition.entries), source)?;
         let mut next = Vec::new();
         for node in level {
             next.extend(composition.visit(task, node, &listings)?);
@@ -213,7 +213,7 @@ fn check_twins(dir: &RelPath, merged: &Merged<'_>) -> Result<(), Error> {
     let dirs = merged.dirs.iter().map(|(name, _)| name);
     let mut seen: HashMap<String, &[u8]> = HashMap::new();
     for name in files.chain(dirs) {
-        if let Some(twin) = seen.insert(name::fold(name), name) {
+        if let Some(twin) = seen.insert(reserved::fold(name), name) {
             return Err(Error::CaseTwins { path: dir.join(name), twin: dir.join(twin) });
         }
     }

@@ -9,8 +9,8 @@
 mod error;
 pub(crate) mod fault;
 mod open;
+mod root_settings;
 mod stat;
-mod terms;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -26,8 +26,8 @@ use crate::path::{self, Quoted, RelPath};
 use error::DATA;
 pub use error::DiskError;
 use fault::Call;
-pub(crate) use stat::{Entry, Look, Modes, Nature};
-use terms::Terms;
+use root_settings::RootSettings;
+pub(crate) use stat::{DirEntry, FileType, Modes, Stat};
 
 /// An open directory at or below the data root.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(crate) struct Dir {
     /// What the root is to people: what it is for, and its path.
     top: Arc<str>,
     modes: Modes,
-    terms: Arc<Terms>,
+    settings: Arc<RootSettings>,
 }
 
 /// Reads a part of an open file.
@@ -102,16 +102,16 @@ impl Dir {
         let fd = fs::open(path, open::DIRECTORY, Mode::empty());
         let fd =
             fd.map_err(|errno| DiskError::at_top("open the data directory", path, errno.into()))?;
-        let terms = Arc::new(Terms::of(&fd));
-        Ok(Self { fd, path: RelPath::root(), top: named(DATA, path), modes: Modes::Kept, terms })
+        let settings = Arc::new(RootSettings::of(&fd));
+        Ok(Self { fd, path: RelPath::root(), top: named(DATA, path), modes: Modes::Kept, settings })
     }
 
     /// Opens a directory that is a root of its own, and is called this.
     pub(crate) fn open_top(path: &Path, name: &str) -> Result<Self> {
         let fd = fs::open(path, open::DIRECTORY, Mode::empty());
         let fd = fd.map_err(|errno| DiskError::at_top("open", path, errno.into()))?;
-        let (top, terms) = (named(name, path), Arc::default());
-        Ok(Self { fd, path: RelPath::root(), top, modes: Modes::Kept, terms })
+        let (top, settings) = (named(name, path), Arc::default());
+        Ok(Self { fd, path: RelPath::root(), top, modes: Modes::Kept, settings })
     }
 
     /// Takes the permission bits of this directory and of all that are opened from it for this.
@@ -127,33 +127,33 @@ impl Dir {
     /// Follows these links from here on, and no others. Each must lead to a directory; one that is
     /// not there yet, or is a directory by now, needs no following.
     pub(crate) fn following(self, links: &[RelPath]) -> Result<Self> {
-        let mut terms = Terms::of(&self.fd);
+        let mut settings = RootSettings::of(&self.fd);
         for link in links {
             let parent = match self.open(path::parent(link)) {
                 Err(error) if error.is_absence() => continue,
                 parent => parent?,
             };
             let name = path::file_name(link);
-            if parent.look(name)?.is_some_and(|look| look.nature == Nature::Link) {
+            if parent.stat(name)?.is_some_and(|stat| stat.file_type == FileType::Link) {
                 let target = fs::openat(&parent.fd, name, open::DIRECTORY, Mode::empty());
-                terms.follow(link.clone(), parent.at(name, "follow the link", target)?);
+                settings.follow(link.clone(), parent.at(name, "follow the link", target)?);
             }
         }
-        Ok(Self { terms: Arc::new(terms), ..self })
+        Ok(Self { settings: Arc::new(settings), ..self })
     }
 
     /// Opens a directory below this one, no link on the way but those that are followed.
     pub(crate) fn open(&self, below: &[u8]) -> Result<Self> {
         let mut path = self.path.clone();
         path.push(below);
-        let opened = match self.terms.target_on_the_way(&self.path, &path) {
+        let opened = match self.settings.target_on_the_way(&self.path, &path) {
             Some((target, rest)) => open::beneath(target, rest),
             None => open::beneath(&self.fd, below),
         };
         match opened {
             Ok(fd) => {
-                let (top, terms) = (Arc::clone(&self.top), Arc::clone(&self.terms));
-                Ok(Self { fd, path, top, modes: self.modes, terms })
+                let (top, settings) = (Arc::clone(&self.top), Arc::clone(&self.settings));
+                Ok(Self { fd, path, top, modes: self.modes, settings })
             }
             Err(errno) => self.at(below, "open", Err(errno)),
         }
@@ -189,7 +189,7 @@ impl Dir {
 
     /// Gives a file or a directory that we made to the owner of the data directory.
     fn give(&self, name: &[u8], made: &OwnedFd) -> Result<()> {
-        let Some(owner) = &self.terms.owner else { return Ok(()) };
+        let Some(owner) = &self.settings.owner else { return Ok(()) };
         let given = fault::step(self.call("chown", name)).and_then(|()| owner.give(made));
         self.at(name, "set the owner of", given)
     }
@@ -321,8 +321,8 @@ impl Dir {
     pub(crate) fn open_file(&self, name: &[u8]) -> Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = self.at(name, "open", fs::openat(&self.fd, name, flags, Mode::empty()))?;
-        let stat = self.at(name, "look at", fs::fstat(&file))?;
-        if Nature::of(stat.st_mode) == Nature::File {
+        let stat = self.at(name, "stat", fs::fstat(&file))?;
+        if FileType::of(stat.st_mode) == FileType::File {
             Ok(File::from(file))
         } else {
             self.at(name, "open", Err(Errno::INVAL))

@@ -5,25 +5,25 @@
 //! or gone since we made it. Finds only; what to do is for `plan.rs`, which
 //! also knows what the gateway rewrites by itself in `resource.json`.
 
-pub(crate) mod round;
-mod site;
+mod dir_cursor;
+pub(crate) mod parallel;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Read;
 
-use site::Site;
+use dir_cursor::DirCursor;
 
 use crate::cancel::{Cancel, Cancelled};
 use crate::compose::Case;
-use crate::disk::{Dir, DiskError, Entry, Look as Seen, Nature};
+use crate::disk::{Dir, DirEntry, DiskError, FileType, Stat};
 use crate::hash::BlobHash;
 use crate::manifest::record::FileRecord;
 use crate::manifest::{DirRecord, Manifest};
-use crate::name;
-use crate::own::Ownership;
+use crate::ownership::Ownership;
 use crate::path::RelPath;
 use crate::report::Listed;
-use crate::request::Look;
+use crate::request::DriftCheck;
+use crate::reserved;
 use crate::source::ObjectId;
 
 /// What was found.
@@ -33,15 +33,15 @@ pub(crate) struct Findings {
     pub(crate) suspects: BTreeSet<RelPath>,
     /// Entries of owned directories that nobody knows, all the way down; directories are not
     /// listed.
-    pub(crate) foreign: BTreeMap<RelPath, Nature>,
+    pub(crate) foreign: BTreeMap<RelPath, FileType>,
 }
 
 /// Why looking failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A directory could not be listed, or a file not looked at.
-    #[error("failed to look at the live files")]
-    Look {
+    #[error("failed to check at the live files")]
+    Read {
         /// What the system said.
         source: DiskError,
     },
@@ -56,7 +56,7 @@ pub(crate) struct Inspection<'a> {
     pub(crate) root: &'a Dir,
     pub(crate) manifest: &'a Manifest,
     pub(crate) ownership: &'a Ownership<'a>,
-    pub(crate) look: Look,
+    pub(crate) check: DriftCheck,
     pub(crate) cancel: &'a Cancel,
 }
 
@@ -78,23 +78,23 @@ impl Inspection<'_> {
     /// more than to look at them.
     fn look_at(
         &self,
-        site: &mut Site<'_>,
+        cursor: &mut DirCursor<'_>,
         (path, record): (&[u8], &DirRecord),
         out: &mut Findings,
     ) -> Result<(), Error> {
-        let fail = |source| Error::Look { source };
-        let Some(seen) = site.enter(path).map_err(fail)? else {
+        let fail = |source| Error::Read { source };
+        let Some(seen) = cursor.enter(path).map_err(fail)? else {
             // Gone, or something else in its place: none of its files is as it was.
             suspect_all(path, record, out);
             return Ok(());
         };
         for file in &record.files {
-            let seen = site.look(&file.name).map_err(fail)?;
+            let seen = cursor.stat(&file.name).map_err(fail)?;
             if !seen.is_some_and(|seen| self.is_intact(path, file, &seen)) {
                 out.suspects.insert(RelPath::from_clean(path).join(&file.name));
             }
         }
-        let is_unchanged = record.seal == Some(seen.seal());
+        let is_unchanged = record.stamp == Some(seen.dir_stamp());
         if is_unchanged || !self.ownership.prunes_in(path) {
             return Ok(());
         }
@@ -106,9 +106,10 @@ impl Inspection<'_> {
         }
     }
 
-    fn is_intact(&self, path: &[u8], file: &FileRecord, seen: &Seen) -> bool {
+    fn is_intact(&self, path: &[u8], file: &FileRecord, seen: &Stat) -> bool {
         is_as_recorded(file, seen)
-            && (self.look != Look::Content || self.content_of(path, file) == Some(file.placed))
+            && (self.check != DriftCheck::Content
+                || self.content_of(path, file) == Some(file.placed))
     }
 
     fn content_of(&self, path: &[u8], file: &FileRecord) -> Option<ObjectId> {
@@ -119,16 +120,18 @@ impl Inspection<'_> {
         let entries = match dir.list() {
             // Removed while we look: nothing is in it.
             Err(error) if error.is_absence() => Vec::new(),
-            entries => entries.map_err(|source| Error::Look { source })?,
+            entries => entries.map_err(|source| Error::Read { source })?,
         };
         let other_spellings = self.spellings(dir.path(), record);
         for entry in entries {
             let path = dir.path().join(&entry.name);
-            let is_known = match entry.nature {
-                Nature::Dir => self.manifest.key(&path).is_some() || self.ownership.is_root(&path),
+            let is_known = match entry.file_type {
+                FileType::Dir => {
+                    self.manifest.key(&path).is_some() || self.ownership.is_root(&path)
+                }
                 _ => record.file(&entry.name).is_some(),
             };
-            if !is_known && !other_spellings.contains(&name::fold(&entry.name)) {
+            if !is_known && !other_spellings.contains(&reserved::fold(&entry.name)) {
                 self.add_foreign(dir, &entry, out)?;
             }
         }
@@ -144,13 +147,13 @@ impl Inspection<'_> {
         let dirs = self.manifest.children_beside(path, &BTreeSet::new());
         let roots = self.ownership.roots_in(path);
         let files = record.files.iter().map(|file| &*file.name);
-        files.chain(dirs.iter().map(|name| &**name)).chain(roots).map(name::fold).collect()
+        files.chain(dirs.iter().map(|name| &**name)).chain(roots).map(reserved::fold).collect()
     }
 
-    fn add_foreign(&self, parent: &Dir, entry: &Entry, out: &mut Findings) -> Result<(), Error> {
+    fn add_foreign(&self, parent: &Dir, entry: &DirEntry, out: &mut Findings) -> Result<(), Error> {
         let path = parent.path().join(&entry.name);
-        if entry.nature != Nature::Dir {
-            out.foreign.insert(path, entry.nature);
+        if entry.file_type != FileType::Dir {
+            out.foreign.insert(path, entry.file_type);
             return Ok(());
         }
         if self.ownership.spares_all_below(&path) {
@@ -159,7 +162,7 @@ impl Inspection<'_> {
         match parent.open(&entry.name) {
             Ok(dir) => self.find_foreign(&dir, &DirRecord::default(), out),
             Err(error) if error.is_out_of_reach() => Ok(()),
-            Err(source) => Err(Error::Look { source }),
+            Err(source) => Err(Error::Read { source }),
         }
     }
 
@@ -172,22 +175,24 @@ impl Inspection<'_> {
                 self.find_foreign(&dir, &record, &mut findings)?;
             }
             Err(error) if error.is_out_of_reach() => {}
-            Err(source) => return Err(Error::Look { source }),
+            Err(source) => return Err(Error::Read { source }),
         }
         Ok(findings)
     }
 }
 
 /// Returns whether a file looks as the last sync left it.
-pub(crate) fn is_as_recorded(file: &FileRecord, seen: &Seen) -> bool {
-    seen.nature == Nature::File && seen.stat == file.stat && seen.is_mode_of(file.is_executable)
+pub(crate) fn is_as_recorded(file: &FileRecord, seen: &Stat) -> bool {
+    seen.file_type == FileType::File
+        && seen.stamp == file.stamp
+        && seen.is_mode_of(file.is_executable)
 }
 
 /// Returns the id of a live file's bytes. A run that is to end does not read on: the file may have
 /// become very large.
 pub(crate) fn content_id(dir: &Dir, name: &[u8], cancel: &Cancel) -> Result<ObjectId, DiskError> {
     let mut file = dir.open_file(name)?;
-    let size = dir.look_at_file(name, &file)?.stat.size;
+    let size = dir.stat_file(name, &file)?.stamp.size;
     let mut hash = BlobHash::new(size);
     let mut buffer = vec![0; usize::try_from(size).unwrap_or(usize::MAX).clamp(1, 128 * 1024)];
     loop {

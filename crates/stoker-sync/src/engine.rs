@@ -8,43 +8,42 @@
 //! let plan = engine.plan(&mut source, &request, &cancel)?;      // a dry run ends here
 //! let written = engine.write(plan, &mut source, &cancel)?;      // durable, not yet visible
 //! let report = written.apply(&mut renew)?;                      // renames, deletes, manifest
-//! engine.settle(scanned)?;                                      // the gateway knows
+//! engine.record_scanned(halves)?;                               // the gateway has read them
 //! ```
 
-mod conclude;
-mod course;
-mod foresight;
-mod noise;
-mod planning;
-mod private;
-#[cfg(test)]
-mod properties;
-mod returned;
+mod early_check;
+mod plan;
+mod resource_json;
 #[cfg(test)]
 mod tests;
 mod view;
 mod written;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use foresight::Foresight;
+pub use early_check::EarlyCheck;
 pub use view::View;
 pub use written::Written;
 
+use rustix::fs::{Mode, OFlags};
 use view::{SETTLED, is_left, volume};
 
 use crate::cancel::Cancel;
 use crate::disk::{Dir, DiskError};
 use crate::halves::Halves;
 use crate::lock::{self, Lock};
-use crate::name::STATE_DIR;
 use crate::path::RelPath;
-use crate::plan::{self, Plan};
+use crate::plan::Plan;
 use crate::recover::{self, Left, Recovered, Unfinished};
 use crate::request::Request;
+use crate::reserved::STATE_DIR;
 use crate::source::Source;
 use crate::write;
+
+/// The permission bits of everyone but the owner.
+const OTHERS: u32 = 0o077;
 
 /// How a data directory is opened.
 #[derive(Debug, Clone)]
@@ -156,14 +155,14 @@ impl Engine {
         let root = Dir::open_root(&options.data).map_err(disk)?;
         let root = root.following(&options.follow).map_err(disk)?;
         let state = root.open_or_make_dir(STATE_DIR.as_bytes(), 0o700).map_err(disk)?;
-        private::tighten(&root, &options.data);
+        restrict_state_dir(&root, &options.data);
         let lock = Lock::take(&state, options.lock_timeout, cancel);
         let mut lock = lock.map_err(|source| OpenError::Lock { source })?;
         let root = root.with_modes(lock.modes(&state).map_err(disk)?);
         if is_left(&root, &state).map_err(disk)? {
             // Finishing may have to wait for the gateway, and others then wait for us. That it
             // can't be written, on a full volume say, is no reason not to finish.
-            drop(lock.sign(&state));
+            drop(lock.write_holder(&state));
         }
         let left = recover::inspect(&root, &state);
         match left.map_err(|source| OpenError::Recover { source })? {
@@ -190,7 +189,7 @@ impl Engine {
         let volume = volume(&root, data).map_err(disk)?;
         let own = root.open(STATE_DIR.as_bytes()).map_err(disk)?;
         let view =
-            View { root, state: Some(own), manifest, notices, finished, volume, foresight: None };
+            View { root, state: Some(own), manifest, notices, finished, volume, early_check: None };
         Ok(Self { view, state, lock })
     }
 
@@ -200,7 +199,7 @@ impl Engine {
         source: &mut dyn Source,
         request: &Request,
         cancel: &Cancel,
-    ) -> Result<Plan, plan::Error> {
+    ) -> Result<Plan, crate::plan::Error> {
         self.view.plan(source, request, cancel)
     }
 
@@ -215,7 +214,7 @@ impl Engine {
     }
 
     /// Remembers that the gateway has scanned these halves.
-    pub fn settle(&mut self, scanned: Halves) -> Result<(), DiskError> {
+    pub fn record_scanned(&mut self, scanned: Halves) -> Result<(), DiskError> {
         let owed = self.view.owed();
         if owed.without(scanned) == owed {
             return Ok(());
@@ -230,17 +229,33 @@ impl Engine {
 
     /// Writes down who has the data directory, for those who wait: before something that may take
     /// long. A run that has nothing to do does not.
-    pub fn sign(&mut self) -> Result<(), DiskError> {
-        self.lock.sign(&self.state)
+    pub fn write_holder(&mut self) -> Result<(), DiskError> {
+        self.lock.write_holder(&self.state)
     }
 
     /// Takes over what was seen before the data directory was locked.
-    pub fn foresee(&mut self, foresight: Option<Foresight>) {
-        self.view.foresee(foresight);
+    pub fn set_early_check(&mut self, early_check: Option<EarlyCheck>) {
+        self.view.set_early_check(early_check);
     }
 
     /// Returns the data directory for looking.
     pub fn view(&self) -> &View {
         &self.view
+    }
+}
+
+/// Takes from others what someone else gave them: an administrator's `mkdir`, or a volume's group.
+///
+/// Best effort: a directory of another user may be usable all the same, and is not ours to change.
+fn restrict_state_dir(root: &Dir, data: &Path) {
+    let name = STATE_DIR.as_bytes();
+    let Ok(Some(stat)) = root.stat(name) else { return };
+    if stat.mode & OTHERS == 0 {
+        return;
+    }
+    // The link that may stand there by now is not followed.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    if let Ok(directory) = rustix::fs::open(data.join(STATE_DIR), flags, Mode::empty()) {
+        root.correct_file_mode(name, &File::from(directory), stat.mode & !OTHERS).ok();
     }
 }

@@ -95,7 +95,7 @@ impl Drop for FileLock {
 
 impl Holder {
     /// Returns the line by which this process names itself in a lock file.
-    pub fn own_words() -> String {
+    pub fn own_line() -> String {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         format!("pid {} on {} since {since}\n", std::process::id(), host())
     }
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_holder_is_read_as_it_was_written() {
-        let own = Holder::parse(Holder::own_words().as_bytes()).unwrap();
+        let own = Holder::parse(Holder::own_line().as_bytes()).unwrap();
         assert_eq!(own.pid, Some(std::process::id()));
         assert!(own.since.is_some());
         let told = Holder::parse(b"pid 7 on host since 1794803368\n").unwrap().to_string();

@@ -12,9 +12,9 @@ use std::ops::Bound;
 
 use crate::halves::Halves;
 use crate::manifest::codec::{Reader, Writer};
-use crate::name::RESOURCE_MANIFEST;
 use crate::path::{self, RelPath};
 use crate::plan::Work;
+use crate::reserved::RESOURCE_MANIFEST;
 
 /// One change to the live tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) enum Step {
     /// Rename the staged file to this path.
     Place { staged: u64, to: RelPath },
     /// Move the staged directory to this path.
-    Graft { staged: u64, to: RelPath },
+    PlaceDir { staged: u64, to: RelPath },
     /// Delete this file, which is ours or is nobody's.
     Delete { path: RelPath, is_ours: bool },
     /// Remove this directory and the empty directories in it.
@@ -32,7 +32,7 @@ pub(crate) enum Step {
     /// Remove this directory if it is empty.
     RemoveDir { path: RelPath },
     /// Spell the name of what is here like this, on a volume that ignores case.
-    Respell { path: RelPath },
+    RenameCase { path: RelPath },
 }
 
 /// The steps of one directory.
@@ -49,9 +49,9 @@ pub(crate) fn staged_dir(number: u64) -> Vec<u8> {
 }
 
 /// Returns the position of the graft that a path lies within.
-pub(crate) fn graft_of(grafts: &[RelPath], path: &[u8]) -> Option<usize> {
+pub(crate) fn new_dir_of(new_dirs: &[RelPath], path: &[u8]) -> Option<usize> {
     path::ancestors(path)
-        .find_map(|above| grafts.binary_search_by(|graft| (**graft).cmp(above)).ok())
+        .find_map(|above| new_dirs.binary_search_by(|new_dir| (**new_dir).cmp(above)).ok())
 }
 
 /// Orders the steps of a plan.
@@ -73,15 +73,15 @@ pub(crate) fn steps(work: &Work) -> Vec<Group> {
         }
         first.push(Step::Clear { path: path.clone() });
     }
-    for (staged, to) in (0..).zip(&work.grafts) {
+    for (staged, to) in (0..).zip(&work.new_dirs) {
         let parts = groups.entry(to.parent()).or_default();
         if deletes.remove(to) {
             parts.first.push(delete(to));
         }
-        parts.payload.push(Step::Graft { staged, to: to.clone() });
+        parts.payload.push(Step::PlaceDir { staged, to: to.clone() });
     }
     for (staged, put) in (0..).zip(&work.puts) {
-        if graft_of(&work.grafts, &put.path).is_none() {
+        if new_dir_of(&work.new_dirs, &put.path).is_none() {
             let step = Step::Place { staged, to: put.path.clone() };
             groups.entry(put.path.parent()).or_default().add(&put.path, step);
         }
@@ -94,7 +94,8 @@ pub(crate) fn steps(work: &Work) -> Vec<Group> {
         groups.entry(path.parent()).or_default().delete(delete(&path));
     }
     let mut ordered: Vec<Group> = groups.into_values().map(Parts::ordered).collect();
-    ordered.extend(work.respellings.iter().map(|path| vec![Step::Respell { path: path.clone() }]));
+    ordered
+        .extend(work.case_renames.iter().map(|path| vec![Step::RenameCase { path: path.clone() }]));
     ordered.extend(work.empties.iter().map(|path| vec![Step::RemoveDir { path: path.clone() }]));
     ordered
 }
@@ -128,24 +129,24 @@ impl Step {
     /// Returns the path that the step changes.
     pub(crate) fn path(&self) -> &RelPath {
         match self {
-            Self::Place { to, .. } | Self::Graft { to, .. } => to,
+            Self::Place { to, .. } | Self::PlaceDir { to, .. } => to,
             Self::Delete { path, .. }
             | Self::Clear { path }
             | Self::Mode { path, .. }
             | Self::RemoveDir { path }
-            | Self::Respell { path } => path,
+            | Self::RenameCase { path } => path,
         }
     }
 
     fn pack(&self, writer: &mut Writer) {
         let (tag, number) = match self {
             Self::Place { staged, .. } => (0, *staged),
-            Self::Graft { staged, .. } => (1, *staged),
+            Self::PlaceDir { staged, .. } => (1, *staged),
             Self::Delete { is_ours, .. } => (2, u64::from(!is_ours)),
             Self::Clear { .. } => (3, 0),
             Self::Mode { is_executable, .. } => (4, u64::from(*is_executable)),
             Self::RemoveDir { .. } => (5, 0),
-            Self::Respell { .. } => (6, 0),
+            Self::RenameCase { .. } => (6, 0),
         };
         writer.byte(tag);
         writer.number(number);
@@ -157,12 +158,12 @@ impl Step {
         let path = RelPath::parse(reader.bytes()?).ok()?;
         Some(match tag {
             0 => Self::Place { staged: number, to: path },
-            1 => Self::Graft { staged: number, to: path },
+            1 => Self::PlaceDir { staged: number, to: path },
             2 => Self::Delete { path, is_ours: number == 0 },
             3 => Self::Clear { path },
             4 => Self::Mode { path, is_executable: number != 0 },
             5 => Self::RemoveDir { path },
-            6 => Self::Respell { path },
+            6 => Self::RenameCase { path },
             _ => return None,
         })
     }
@@ -198,4 +199,92 @@ pub(crate) fn unpack(bytes: &[u8]) -> Option<Vec<Group>> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::plan::Put;
+    use crate::source::ObjectId;
+
+    fn path(text: &str) -> RelPath {
+        RelPath::parse(text).unwrap()
+    }
+
+    fn put(text: &str) -> Put {
+        Put {
+            path: path(text),
+            blob: ObjectId([0; 20]),
+            placed: ObjectId([0; 20]),
+            is_executable: false,
+            size: 0,
+            transform: None,
+            slot: (0, 0),
+        }
+    }
+
+    fn flat(work: &Work) -> Vec<String> {
+        let phrase = |step: &Step| {
+            let name = format!("{step:?}");
+            format!("{} {}", name.split(' ').next().unwrap(), step.path())
+        };
+        steps(work).iter().flatten().map(phrase).collect()
+    }
+
+    // R26
+    #[test]
+    fn payload_comes_before_its_manifest_and_goes_after_it() {
+        let work = Work {
+            puts: vec![put("p/v/resource.json"), put("p/v/view.json")],
+            deletes: [path("p/old/resource.json"), path("p/old/data.bin"), path("p/v/gone.png")]
+                .into(),
+            empties: vec![path("p/old")],
+            ..Work::default()
+        };
+        assert_eq!(
+            flat(&work),
+            [
+                "Delete p/old/resource.json",
+                "Delete p/old/data.bin",
+                "Place p/v/view.json",
+                "Place p/v/resource.json",
+                "Delete p/v/gone.png",
+                "RemoveDir p/old",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_in_the_way_goes_first() {
+        let work = Work {
+            puts: vec![put("p/was-dir"), put("p/was-file/x")],
+            new_dirs: vec![path("p/was-file")],
+            clears: vec![path("p/was-dir")],
+            deletes: [path("p/was-dir/a/b"), path("p/was-dir-not"), path("p/was-file")].into(),
+            ..Work::default()
+        };
+        assert_eq!(
+            flat(&work),
+            [
+                "Delete p/was-dir/a/b",
+                "Clear p/was-dir",
+                "Delete p/was-file",
+                "PlaceDir p/was-file",
+                "Place p/was-dir",
+                "Delete p/was-dir-not",
+            ]
+        );
+    }
+
+    #[test]
+    fn steps_are_packed_and_unpacked() {
+        let work = Work {
+            puts: vec![put("a/b"), put("new/x")],
+            new_dirs: vec![path("new")],
+            clears: vec![path("c")],
+            deletes: [path("d")].into(),
+            chmods: vec![(path("e"), true), (path("f"), false)],
+            empties: vec![path("g")],
+            ..Work::default()
+        };
+        let steps = steps(&work);
+        assert_eq!(unpack(&pack(&steps)), Some(steps));
+    }
+}

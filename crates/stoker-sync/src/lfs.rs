@@ -1,4 +1,12 @@
-//! Git LFS pointers: the few lines that stand for a file whose bytes are kept elsewhere.
+//! Git LFS pointers: the few lines that git holds instead of a file that is kept elsewhere. A
+//! pointer on a gateway is a broken resource, so a run with one in it is refused.
+
+use std::io::Read as _;
+use std::ops::ControlFlow;
+
+use crate::plan::{Plan, Put};
+use crate::source::{ObjectId, Source};
+use crate::write;
 
 /// Pointers are shorter than this.
 pub(crate) const SIZE: u64 = 1024;
@@ -16,6 +24,30 @@ pub(crate) fn is_pointer(bytes: &[u8]) -> bool {
     may_be(bytes.len() as u64)
         && bytes.starts_with(BEGINNING)
         && bytes.windows(OBJECT.len()).any(|line| line == OBJECT)
+}
+
+impl Plan {
+    /// Refuses a plan with a pointer in it, as its write would. Reads small files only.
+    pub fn refuse_pointers(&self, source: &mut dyn Source) -> Result<(), write::Error> {
+        let may_be = |put: &&Put| put.transform.is_none() && may_be(put.size);
+        let puts: Vec<&Put> = self.work.puts.iter().filter(may_be).collect();
+        let blobs: Vec<ObjectId> = puts.iter().map(|put| put.blob).collect();
+        let mut paths = Vec::new();
+        let read = source.read(&blobs, &mut |index, size, content| {
+            let mut bytes = Vec::new();
+            // What breaks off is no pointer; the write will notice that it broke off.
+            drop(content.take(size.min(SIZE)).read_to_end(&mut bytes));
+            if is_pointer(&bytes) {
+                paths.push(puts[index].path.clone());
+            }
+            ControlFlow::Continue(())
+        });
+        if !paths.is_empty() {
+            paths.sort();
+            return Err(write::Error::LfsPointers { paths });
+        }
+        read.map_err(|source| write::Error::Read { source })
+    }
 }
 
 #[cfg(test)]

@@ -7,33 +7,32 @@
 pub mod apply;
 mod cancel;
 pub mod compose;
+mod dir_stamp;
 mod disk;
 pub mod drift;
 mod engine;
 pub mod file_lock;
-pub mod given;
 mod halves;
 mod hash;
+pub mod input_file;
 mod journal;
 mod lfs;
 pub mod lock;
-mod make;
 mod manifest;
 pub mod manipulate;
-pub mod name;
-mod own;
+mod ownership;
 pub mod path;
 pub mod plan;
 pub mod recover;
 pub mod report;
 pub mod request;
-mod seal;
+pub mod reserved;
 pub mod source;
 pub mod space;
-mod store;
 mod survey;
 #[cfg(test)]
 mod testing;
+mod transform;
 pub mod warning;
 mod workdir;
 pub mod write;
@@ -41,7 +40,7 @@ pub mod write;
 pub use cancel::{Cancel, Cancelled};
 pub use disk::DiskError;
 pub use engine::{
-    Engine, Foresight, Interrupted, Missing, OpenError, Opened, Options, View, Written,
+    EarlyCheck, Engine, Interrupted, Missing, OpenError, Opened, Options, View, Written,
 };
 pub use halves::{Half, Halves};
 pub use path::RelPath;

@@ -21,7 +21,7 @@ const MOST_WORDS: u64 = 1024;
 #[derive(Debug)]
 pub(crate) struct Lock {
     lock: FileLock,
-    is_signed: bool,
+    has_holder: bool,
 }
 
 /// Why the lock could not be had.
@@ -58,7 +58,7 @@ impl Lock {
         let open = || state.open_or_create(NAME, MODE);
         let taken = FileLock::take(open, |file| is_current(state, file), timeout, cancel);
         match taken {
-            Ok(lock) => Ok(Self { lock, is_signed: false }),
+            Ok(lock) => Ok(Self { lock, has_holder: false }),
             Err(Refused::Open(source)) => Err(Error::Disk { source }),
             Err(Refused::Held { file, waited }) => {
                 Err(Error::Held { holder: holder(state, &file), waited })
@@ -69,22 +69,22 @@ impl Lock {
     }
 
     /// Writes down who holds the lock. Runs that write do this, for those that wait.
-    pub(crate) fn sign(&mut self, state: &Dir) -> Result<(), DiskError> {
-        state.overwrite(NAME, &mut self.lock.file, Holder::own_words().as_bytes())?;
-        self.is_signed = true;
+    pub(crate) fn write_holder(&mut self, state: &Dir) -> Result<(), DiskError> {
+        state.overwrite(NAME, &mut self.lock.file, Holder::own_line().as_bytes())?;
+        self.has_holder = true;
         Ok(())
     }
 
     /// Returns whose word the permission bits on the volume are: the lock file is ours alone, if
     /// anything here can be.
     pub(crate) fn modes(&self, state: &Dir) -> Result<Modes, DiskError> {
-        match state.look_at_file(NAME, &self.lock.file)?.modes_shown() {
+        match state.stat_file(NAME, &self.lock.file)?.modes_shown() {
             Modes::Kept => Ok(Modes::Kept),
             Modes::Fixed => {
-                let look = state.correct_file_mode(NAME, &self.lock.file, MODE)?;
+                let stat = state.correct_file_mode(NAME, &self.lock.file, MODE)?;
                 let user = rustix::process::geteuid().as_raw();
                 // The mode of a file that somebody else has made is not ours to change anywhere.
-                if look.may_be_chmoded_by(user) { Ok(look.modes_shown()) } else { probe(state) }
+                if stat.may_be_chmoded_by(user) { Ok(stat.modes_shown()) } else { probe(state) }
             }
         }
     }
@@ -96,8 +96,8 @@ impl Lock {
 
     /// Removes the words of a holder that is no more.
     pub(crate) fn clean(&mut self, state: &Dir) -> Result<(), DiskError> {
-        let is_blank = state.look_at_file(NAME, &self.lock.file)?.stat.size == 0;
-        if is_blank || self.is_signed {
+        let is_blank = state.stat_file(NAME, &self.lock.file)?.stamp.size == 0;
+        if is_blank || self.has_holder {
             return Ok(());
         }
         state.overwrite(NAME, &mut self.lock.file, b"")
@@ -108,20 +108,20 @@ impl Lock {
 fn probe(state: &Dir) -> Result<Modes, DiskError> {
     state.remove_tree(PROBE)?;
     let file = state.create(PROBE, MODE)?;
-    let look = state.correct_file_mode(PROBE, &file, MODE)?;
+    let stat = state.correct_file_mode(PROBE, &file, MODE)?;
     state.unlink(PROBE)?;
-    Ok(look.modes_shown())
+    Ok(stat.modes_shown())
 }
 
 /// Returns whose word the permission bits on the volume seem to be, to somebody who changes nothing.
 pub(crate) fn modes_seen(state: &Dir) -> Result<Modes, DiskError> {
-    let look = state.look(NAME)?;
-    Ok(look.map_or(Modes::Kept, |look| look.modes_shown()))
+    let stat = state.stat(NAME)?;
+    Ok(stat.map_or(Modes::Kept, |stat| stat.modes_shown()))
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        if self.is_signed {
+        if self.has_holder {
             // A name that stays would only make the next message less true.
             drop(self.lock.file.set_len(0));
         }
@@ -132,16 +132,116 @@ impl Drop for Lock {
 fn holder(state: &Dir, file: &File) -> Holder {
     let words = state.read(NAME, MOST_WORDS).unwrap_or_default();
     Holder::parse(&words).unwrap_or_else(|| {
-        let look = state.look_at_file(NAME, file);
-        look.map(|look| Holder::by_kernel(look.stat.inode)).unwrap_or_default()
+        let stat = state.stat_file(NAME, file);
+        stat.map(|stat| Holder::by_kernel(stat.stamp.inode)).unwrap_or_default()
     })
 }
 
 fn is_current(state: &Dir, file: &File) -> bool {
-    let own = state.look_at_file(NAME, file).map(|look| look.stat.inode);
-    let named = state.look(NAME).map(|look| look.map(|look| look.stat.inode));
+    let own = state.stat_file(NAME, file).map(|stat| stat.stamp.inode);
+    let named = state.stat(NAME).map(|stat| stat.map(|stat| stat.stamp.inode));
     matches!((own, named), (Ok(own), Ok(Some(named))) if own == named)
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::testing::{Commit, Scratch, request, sync};
+    use crate::{Engine, OpenError, Opened, Options, Request, Written};
+
+    fn commit() -> (Commit, Request) {
+        let commit = Commit::of([("p/a", "1")]);
+        let request = request(&commit, ["p:projects"]);
+        (commit, request)
+    }
+
+    /// Writes what a commit brings.
+    fn write<'e>(engine: &'e mut Engine, (commit, wanted): &(Commit, Request)) -> Written<'e> {
+        let (mut source, cancel) = (commit.clone(), Cancel::default());
+        let plan = engine.plan(&mut source, wanted, &cancel).unwrap();
+        engine.write(plan, &mut source, &cancel).unwrap()
+    }
+
+    #[test]
+    fn a_second_run_waits_and_then_says_who_holds_the_directory() {
+        let (scratch, commit) = (Scratch::new(), commit());
+        let mut engine = scratch.engine();
+        let written = write(&mut engine, &commit);
+        let options = Options { lock_timeout: Duration::from_millis(30), ..scratch.options() };
+        let refused =
+            Engine::open(&options, &Cancel::default()).and_then(Opened::finish).unwrap_err();
+        let OpenError::Lock { source: Error::Held { holder, waited } } = refused else {
+            panic!("{refused:?}")
+        };
+        assert!(waited >= Duration::from_millis(30));
+        assert!(holder.to_string().contains(&format!("pid {}", std::process::id())), "{holder}");
+        drop(written);
+        drop(engine);
+        sync(&scratch, &commit.0, &commit.1).unwrap();
+    }
+
+    #[test]
+    fn the_words_of_a_dead_holder_do_not_outlive_the_next_start() {
+        let scratch = Scratch::new();
+        drop(scratch.engine());
+        scratch.write("data/.stoker/lock", "pid 1 on elsewhere since 0\n");
+        let engine = scratch.engine();
+        assert_eq!(scratch.read("data/.stoker/lock"), "");
+        drop(engine);
+    }
+
+    #[test]
+    fn whoever_lost_the_lock_changes_nothing_and_leaves_the_other_alone() {
+        let (scratch, commit) = (Scratch::new(), commit());
+        let mut first = scratch.engine();
+        let written = write(&mut first, &commit);
+        scratch.remove("data/.stoker/lock");
+        let mut second = scratch.engine();
+        let other = write(&mut second, &commit);
+        let lost = written.apply(&mut || {}).unwrap_err();
+        assert!(matches!(lost, crate::apply::Error::LockLost), "{lost:?}");
+        assert!(!scratch.exists("data/projects"));
+        other.apply(&mut || {}).unwrap();
+        assert_eq!(scratch.read("data/projects/a"), "1");
+        assert!(!scratch.exists("data/.sync-staging"));
+    }
+
+    #[test]
+    fn a_lock_that_is_dropped_is_free_though_a_child_still_has_its_file() {
+        let scratch = Scratch::new();
+        scratch.make_dir("state");
+        let state = Dir::open_root(&scratch.path("state")).unwrap();
+        let take = || Lock::take(&state, Duration::ZERO, &Cancel::default()).unwrap();
+        let lock = take();
+        let _inherited = lock.lock.file.try_clone().unwrap();
+        drop(lock);
+        take();
+    }
+
+    #[test]
+    fn waiting_ends_when_the_run_is_cancelled() {
+        let scratch = Scratch::new();
+        let _engine = scratch.engine();
+        let cancel = Cancel::default();
+        cancel.cancel();
+        let options = Options { lock_timeout: Duration::from_hours(1), ..scratch.options() };
+        let refused = Engine::open(&options, &cancel).and_then(Opened::finish).unwrap_err();
+        assert!(matches!(refused, OpenError::Lock { source: Error::Cancelled(_) }), "{refused:?}");
+    }
+
+    #[test]
+    fn a_holder_that_has_not_signed_is_known_to_the_kernel() {
+        let scratch = Scratch::new();
+        let _engine = scratch.engine();
+        assert_eq!(scratch.read("data/.stoker/lock"), "", "it has nothing to write");
+        let refused = Engine::open(&scratch.options(), &Cancel::default())
+            .and_then(Opened::finish)
+            .unwrap_err();
+        let OpenError::Lock { source: Error::Held { holder, .. } } = refused else {
+            panic!("{refused:?}")
+        };
+        assert!(holder.to_string().contains(&format!("pid {}", std::process::id())), "{holder}");
+    }
+}

@@ -10,12 +10,11 @@
 //! be used.
 
 pub(crate) mod codec;
-mod fold;
 pub(crate) mod header;
 mod page;
-mod range;
 pub(crate) mod record;
 pub(crate) mod segment;
+pub(crate) mod storage;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -23,12 +22,10 @@ mod walk;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fold::{difference, fold};
 use header::Header;
-use range::{below_range, for_each_child};
-use record::{DirPatch, FileRecord, Key, Seal};
+use record::{DirChange, DirPatch, DirStamp, FileRecord, Key};
 use segment::{Damaged, Segment};
-pub(crate) use walk::Stretch;
+pub(crate) use walk::PathRange;
 
 use crate::halves::Halves;
 use crate::path::RelPath;
@@ -46,7 +43,7 @@ pub(crate) struct Manifest {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct DirRecord {
     pub(crate) key: Key,
-    pub(crate) seal: Option<Seal>,
+    pub(crate) stamp: Option<DirStamp>,
     /// Sorted by name.
     pub(crate) files: Vec<FileRecord>,
 }
@@ -144,7 +141,7 @@ impl Manifest {
     ) -> Vec<Box<[u8]>> {
         let mut names: BTreeSet<Box<[u8]>> = BTreeSet::new();
         for segment in &self.segments {
-            self.sound(for_each_child(segment, directory, |name| {
+            self.sound(segment.for_each_child(directory, |name| {
                 if !wanted.contains(name) && !names.contains(name) {
                     names.insert(name.into());
                 }
@@ -167,7 +164,7 @@ impl Manifest {
             if own < segment.len()? && segment.entry(own)?.0 == directory {
                 paths.push(segment.entry(own)?.0);
             }
-            for position in below_range(segment, directory)? {
+            for position in segment.below_range(directory)? {
                 paths.push(segment.entry(position)?.0);
             }
         }
@@ -226,4 +223,41 @@ impl DirRecord {
         let found = self.files.binary_search_by(|file| file.name.as_ref().cmp(name)).ok()?;
         self.files.get(found)
     }
+}
+
+/// Returns the change that leads from one record of a directory to another.
+fn difference(from: Option<DirRecord>, to: Option<DirRecord>) -> Option<DirChange> {
+    let Some(to) = to else { return from.map(|_| DirChange::Forgotten) };
+    let from = from.unwrap_or_default();
+    let removals = from.files.iter().filter(|file| to.file(&file.name).is_none());
+    let removals = removals.map(|file| file.name.clone()).collect();
+    let mut upserts = to.files;
+    upserts.retain(|file| from.file(&file.name) != Some(file));
+    Some(DirChange::Known { key: to.key, stamp: to.stamp, upserts, removals })
+}
+
+/// Adds a later change to the record of a directory.
+fn fold(folded: &mut Option<DirRecord>, change: DirChange) {
+    let DirChange::Known { key, stamp, upserts, removals } = change else {
+        *folded = None;
+        return;
+    };
+    let dir = folded.get_or_insert_default();
+    dir.key = key;
+    dir.stamp = stamp;
+    if dir.files.is_empty() {
+        dir.files = upserts;
+        return;
+    }
+    dir.files.retain(|file| removals.binary_search(&file.name).is_err());
+    dir.files.extend(upserts);
+    // The sort is stable, so of two records of one file the newer comes second.
+    dir.files.sort_by(|one, other| one.name.cmp(&other.name));
+    dir.files.dedup_by(|newer, older| {
+        let is_same = newer.name == older.name;
+        if is_same {
+            std::mem::swap(newer, older);
+        }
+        is_same
+    });
 }

@@ -41,14 +41,14 @@ pub(crate) enum Manipulation {
 
 /// The changes for one file, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Recipe {
+pub(crate) struct Transform {
     pub(crate) mapping: u16,
     pub(crate) steps: Vec<Manipulation>,
 }
 
 /// What a recipe made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Made {
+pub(crate) struct Transformed {
     pub(crate) bytes: Vec<u8>,
     /// Which values were used, one bit each.
     pub(crate) uses: u16,
@@ -88,14 +88,14 @@ pub enum Error {
 
 /// Makes files as the request says.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Workshop<'a> {
+pub(crate) struct Transformer<'a> {
     pub(crate) request: &'a Request,
     pub(crate) mounts: &'a [Mount],
 }
 
-impl<'a> Workshop<'a> {
+impl<'a> Transformer<'a> {
     /// Returns how a file is made, if it is not only copied.
-    pub(crate) fn recipe(&self, mapping: u16, path: &RelPath) -> Option<Recipe> {
+    pub(crate) fn transform(&self, mapping: u16, path: &RelPath) -> Option<Transform> {
         let index = usize::from(mapping);
         let (wanted, mount) = (self.request.mappings.get(index)?, self.mounts.get(index)?);
         let mut steps = Vec::new();
@@ -107,19 +107,19 @@ impl<'a> Workshop<'a> {
         let fits = |patch: &Patch| patch.file.as_ref().map_or(is_file, |glob| glob.matches(below));
         let patches = wanted.patches.iter().enumerate().filter(|(_, patch)| fits(patch));
         steps.extend(patches.map(|(position, _)| Manipulation::JsonPatch(position)));
-        (!steps.is_empty()).then_some(Recipe { mapping, steps })
+        (!steps.is_empty()).then_some(Transform { mapping, steps })
     }
 
     /// Returns what a file is made from, besides its blob, if it uses these values.
-    pub(crate) fn inputs(&self, recipe: &Recipe, uses: u16) -> Inputs {
-        let mut fingerprint = Fingerprint::new("recipe 1");
-        for step in &recipe.steps {
+    pub(crate) fn inputs(&self, transform: &Transform, uses: u16) -> Inputs {
+        let mut fingerprint = Fingerprint::new("transform 1");
+        for step in &transform.steps {
             match step {
                 Manipulation::Template => {
                     template::describe(&self.request.values, uses, &mut fingerprint);
                 }
                 Manipulation::JsonPatch(position) => {
-                    for (path, value) in &self.patch(recipe, *position).set {
+                    for (path, value) in &self.patch(transform, *position).set {
                         fingerprint.add(path.as_bytes());
                         fingerprint.add(value.as_bytes());
                     }
@@ -130,18 +130,23 @@ impl<'a> Workshop<'a> {
         Inputs { uses, fingerprint: fingerprint.finish_short() }
     }
 
-    fn patch(&self, recipe: &Recipe, position: usize) -> &'a Patch {
-        &self.request.mappings[usize::from(recipe.mapping)].patches[position]
+    fn patch(&self, transform: &Transform, position: usize) -> &'a Patch {
+        &self.request.mappings[usize::from(transform.mapping)].patches[position]
     }
 
     /// Makes a file from its blob.
-    pub(crate) fn make(&self, recipe: &Recipe, path: &RelPath, blob: &[u8]) -> Result<Made, Error> {
-        let mut made = Made { bytes: blob.to_vec(), uses: 0 };
-        for step in &recipe.steps {
+    pub(crate) fn apply(
+        &self,
+        transform: &Transform,
+        path: &RelPath,
+        blob: &[u8],
+    ) -> Result<Transformed, Error> {
+        let mut made = Transformed { bytes: blob.to_vec(), uses: 0 };
+        for step in &transform.steps {
             match step {
-                Manipulation::Template => self.render(recipe, &mut made)?,
+                Manipulation::Template => self.render(transform, &mut made)?,
                 Manipulation::JsonPatch(position) => {
-                    let set = &self.patch(recipe, *position).set;
+                    let set = &self.patch(transform, *position).set;
                     made.bytes = json::set_all(&made.bytes, set)
                         .map_err(|source| Error::Patch { source })?;
                 }
@@ -153,15 +158,15 @@ impl<'a> Workshop<'a> {
             }
         }
         // A template without actions is one, too; only what is binary is copied as it is.
-        let is_copied = !recipe.must_change() && template::is_binary(blob);
+        let is_copied = !transform.must_change() && template::is_binary(blob);
         if path::file_name(path).ends_with(b".json") && !is_copied {
             json::validate(&made.bytes).map_err(|source| Error::NotJson { source })?;
         }
         Ok(made)
     }
 
-    fn render(&self, recipe: &Recipe, made: &mut Made) -> Result<(), Error> {
-        let mount = self.mounts.get(usize::from(recipe.mapping));
+    fn render(&self, transform: &Transform, made: &mut Transformed) -> Result<(), Error> {
+        let mount = self.mounts.get(usize::from(transform.mapping));
         let is_file = mount.is_some_and(|mount| matches!(mount.content, Content::File { .. }));
         if template::is_binary(&made.bytes) {
             return if is_file { Err(Error::Binary) } else { Ok(()) };
@@ -174,7 +179,7 @@ impl<'a> Workshop<'a> {
     }
 }
 
-impl Recipe {
+impl Transform {
     /// Returns a recipe that only removes the signature.
     pub(crate) fn unsigning(mapping: u16) -> Self {
         Self { mapping, steps: vec![Manipulation::Unsign] }

@@ -7,9 +7,6 @@
 pub(crate) mod decide;
 pub(crate) mod draft;
 mod limit;
-mod pointer;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeSet;
 
@@ -17,7 +14,7 @@ use crate::cancel::Cancelled;
 use crate::disk::DiskError;
 use crate::manifest::header::Header;
 use crate::manifest::record::DirPatch;
-use crate::manipulate::{self, Recipe};
+use crate::manipulate::{self, Transform};
 use crate::path::RelPath;
 use crate::report::Listed;
 use crate::request::Request;
@@ -106,7 +103,7 @@ pub(crate) struct Work {
     /// Sorted by path.
     pub(crate) puts: Vec<Put>,
     /// Directories that are not there and are moved into place whole, sorted.
-    pub(crate) grafts: Vec<RelPath>,
+    pub(crate) new_dirs: Vec<RelPath>,
     /// Directories that make way for files; nothing in them outlives `deletes`.
     pub(crate) clears: Vec<RelPath>,
     pub(crate) deletes: BTreeSet<RelPath>,
@@ -114,7 +111,7 @@ pub(crate) struct Work {
     pub(crate) orphans: BTreeSet<RelPath>,
     pub(crate) chmods: Vec<(RelPath, bool)>,
     /// What is there under names of another case, on a volume that takes them for the same.
-    pub(crate) respellings: BTreeSet<RelPath>,
+    pub(crate) case_renames: BTreeSet<RelPath>,
     /// Directories that may be empty afterwards, deepest first.
     pub(crate) empties: Vec<RelPath>,
     /// Sorted by path. The stats of puts are not in them yet.
@@ -133,7 +130,7 @@ pub(crate) struct Put {
     /// The size of its bytes.
     pub(crate) size: u64,
     /// How its bytes are made from the blob, if they are not the blob's.
-    pub(crate) recipe: Option<Recipe>,
+    pub(crate) transform: Option<Transform>,
     /// Where its record is: patch, and record within it.
     pub(crate) slot: (usize, usize),
 }
@@ -161,7 +158,7 @@ pub enum Error {
     },
     /// A file could not be made from its blob.
     #[error("failed to make {path:?}")]
-    Make {
+    Transform {
         /// The destination.
         path: RelPath,
         /// What is wrong.

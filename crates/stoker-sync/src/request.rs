@@ -32,11 +32,11 @@ pub struct Request {
     /// What happens to a run that would delete more.
     pub excess: Excess,
     /// How far a run looks beyond what the commit changed.
-    pub look: Look,
+    pub drift_check: DriftCheck,
     /// What happens to files that differ from the last sync.
     pub drift: DriftPolicy,
     /// Whether there is a gateway to tell, so that scans are remembered as owed.
-    pub scan: Scan,
+    pub scan_tracking: ScanTracking,
     /// Where the commit comes from, where a change of that has to be confirmed.
     pub origin: Option<Box<Origin>>,
 }
@@ -140,7 +140,7 @@ pub enum Excess {
 
 /// How far a run looks beyond what the commit changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum DriftCheck {
     /// At what it touches only.
     Touched,
     /// At every managed file, by size, time and inode; and for foreign files.
@@ -160,11 +160,11 @@ pub enum DriftPolicy {
 
 /// Whether there is a gateway that wants to be told of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scan {
-    /// Changed halves are owed a scan until [`crate::Engine::settle`] says otherwise.
-    Owed,
-    /// Nobody is told.
-    None,
+pub enum ScanTracking {
+    /// A changed half is owed a scan until [`crate::Engine::record_scanned`] says otherwise.
+    On,
+    /// There is no gateway, so no scan is owed.
+    Off,
 }
 
 impl Request {
@@ -177,9 +177,9 @@ impl Request {
             values: Values::default(),
             deletion: Deletion::Percent(50),
             excess: Excess::Stops,
-            look: Look::Touched,
+            drift_check: DriftCheck::Touched,
             drift: DriftPolicy::Repair,
-            scan: Scan::None,
+            scan_tracking: ScanTracking::Off,
             origin: None,
         }
     }

@@ -42,16 +42,17 @@ pub enum Error {
 pub(crate) fn check(root: &Dir, work: &Work) -> Result<(), Error> {
     fits(root, work.puts.iter().map(taken).sum::<u64>() + RESERVE)?;
     let ask = |source| Error::Ask { source };
-    let own = root.look_at_self().map_err(ask)?.device;
+    let own = root.stat_self().map_err(ask)?.device;
     let mut elsewhere: BTreeMap<u64, (Dir, u64)> = BTreeMap::new();
     let mut last: Option<(RelPath, u64)> = None;
     for put in &work.puts {
-        let graft = journal::graft_of(&work.grafts, &put.path).map(|place| &work.grafts[place]);
-        let place = graft.unwrap_or(&put.path).parent();
+        let new_dir =
+            journal::new_dir_of(&work.new_dirs, &put.path).map(|place| &work.new_dirs[place]);
+        let place = new_dir.unwrap_or(&put.path).parent();
         if last.as_ref().is_none_or(|(last, _)| *last != place) {
             // What is not there by now will be made, on the volume of what is above it.
             let Ok(dir) = root.open(&place) else { continue };
-            let device = dir.look_at_self().map_err(ask)?.device;
+            let device = dir.stat_self().map_err(ask)?.device;
             if device != own {
                 elsewhere.entry(device).or_insert((dir, 0));
             }

@@ -6,24 +6,24 @@ use std::collections::HashMap;
 
 use crate::cancel::Cancel;
 use crate::compose::Case;
-use crate::disk::{Dir, DiskError, Look, Nature};
+use crate::disk::{Dir, DiskError, FileType, Stat};
 use crate::drift;
 use crate::manifest::record::FileRecord;
-use crate::name::{self, Keeper};
 use crate::path::{self, RelPath};
+use crate::reserved::{self, Reserved};
 use crate::source::ObjectId;
 
 /// What is at a place where a file should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FoundFile {
     /// Nothing.
     Nothing,
     /// The file that the last sync left there.
-    Intact(Look),
+    Intact(Stat),
     /// A file with the very bytes that are wanted.
-    Wanted(Look),
+    Wanted(Stat),
     /// A file with other bytes, or one that can't be read.
-    Other(Look),
+    Other(Stat),
     /// A link, a pipe or the like.
     Odd,
     /// A directory, with the files and links in it, all the way down.
@@ -32,13 +32,13 @@ pub(crate) enum Found {
 
 /// What is at a place where a directory should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Site {
+pub(crate) enum FoundDir {
     /// The directory.
     Present,
     /// Nothing, from this path on.
     Missing { from: RelPath },
     /// Something that is no directory.
-    Blocked { at: RelPath, nature: Nature },
+    Blocked { at: RelPath, file_type: FileType },
 }
 
 /// Looks at places, one directory after the other.
@@ -46,7 +46,7 @@ pub(crate) enum Site {
 pub(crate) struct Survey<'a> {
     root: &'a Dir,
     cancel: &'a Cancel,
-    sites: HashMap<RelPath, Site>,
+    found_dirs: HashMap<RelPath, FoundDir>,
     open: Option<Dir>,
     /// The last path that was found to be missing.
     missing: Option<RelPath>,
@@ -55,46 +55,48 @@ pub(crate) struct Survey<'a> {
 impl<'a> Survey<'a> {
     /// Begins a survey of the data directory. What is found after it was cancelled means nothing.
     pub(crate) fn new(root: &'a Dir, cancel: &'a Cancel) -> Self {
-        Self { root, cancel, sites: HashMap::new(), open: None, missing: None }
+        Self { root, cancel, found_dirs: HashMap::new(), open: None, missing: None }
     }
 
     /// Returns what is at a place where a directory should be.
-    pub(crate) fn site(&mut self, directory: &RelPath) -> Result<Site, DiskError> {
-        if let Some(site) = self.sites.get(directory) {
+    pub(crate) fn site(&mut self, directory: &RelPath) -> Result<FoundDir, DiskError> {
+        if let Some(site) = self.found_dirs.get(directory) {
             return Ok(site.clone());
         }
         // Where there is no directory there is nothing below it, either.
         if let Some(from) = self.missing.as_ref().filter(|from| path::within(directory, from)) {
-            return Ok(Site::Missing { from: from.clone() });
+            return Ok(FoundDir::Missing { from: from.clone() });
         }
         let site = match self.root.open(directory) {
             Ok(dir) => {
                 self.open = Some(dir);
-                Site::Present
+                FoundDir::Present
             }
             Err(error) => self.explain(directory, error)?,
         };
-        if let Site::Missing { from } = &site {
+        if let FoundDir::Missing { from } = &site {
             self.missing = Some(from.clone());
         }
-        self.sites.insert(directory.clone(), site.clone());
+        self.found_dirs.insert(directory.clone(), site.clone());
         Ok(site)
     }
 
     /// Finds out what is in the way of a directory that could not be opened.
-    fn explain(&self, directory: &RelPath, error: DiskError) -> Result<Site, DiskError> {
+    fn explain(&self, directory: &RelPath, error: DiskError) -> Result<FoundDir, DiskError> {
         let mut way = RelPath::root();
         for component in directory.components() {
             let parent = match self.root.open(&way) {
                 // What vanishes while we look is missing.
-                Err(error) if error.is_absence() => return Ok(Site::Missing { from: way }),
+                Err(error) if error.is_absence() => return Ok(FoundDir::Missing { from: way }),
                 parent => parent?,
             };
             way.push(component);
-            match parent.look(component)? {
-                None => return Ok(Site::Missing { from: way }),
-                Some(Look { nature: Nature::Dir, .. }) => {}
-                Some(Look { nature, .. }) => return Ok(Site::Blocked { at: way, nature }),
+            match parent.stat(component)? {
+                None => return Ok(FoundDir::Missing { from: way }),
+                Some(Stat { file_type: FileType::Dir, .. }) => {}
+                Some(Stat { file_type, .. }) => {
+                    return Ok(FoundDir::Blocked { at: way, file_type });
+                }
             }
         }
         Err(error)
@@ -106,25 +108,25 @@ impl<'a> Survey<'a> {
         path: &RelPath,
         record: Option<&FileRecord>,
         wanted: ObjectId,
-    ) -> Result<Found, DiskError> {
+    ) -> Result<FoundFile, DiskError> {
         let directory = path.parent();
-        if self.site(&directory)? != Site::Present {
-            return Ok(Found::Nothing);
+        if self.site(&directory)? != FoundDir::Present {
+            return Ok(FoundFile::Nothing);
         }
         let cancel = self.cancel;
         let dir = match self.open(&directory) {
-            Err(error) if error.is_absence() => return Ok(Found::Nothing),
+            Err(error) if error.is_absence() => return Ok(FoundFile::Nothing),
             dir => dir?,
         };
         let name = path::file_name(path);
-        let Some(look) = dir.look(name)? else { return Ok(Found::Nothing) };
-        match look.nature {
-            Nature::File => Ok(classify(dir, record, (name, look, wanted), cancel)),
-            Nature::Dir => match dir.open(name).and_then(|dir| files_in(&dir)) {
-                Err(error) if error.is_absence() => Ok(Found::Nothing),
-                files => Ok(Found::Dir(files?)),
+        let Some(stat) = dir.stat(name)? else { return Ok(FoundFile::Nothing) };
+        match stat.file_type {
+            FileType::File => Ok(classify(dir, record, (name, stat, wanted), cancel)),
+            FileType::Dir => match dir.open(name).and_then(|dir| files_in(&dir)) {
+                Err(error) if error.is_absence() => Ok(FoundFile::Nothing),
+                files => Ok(FoundFile::Dir(files?)),
             },
-            Nature::Link | Nature::Special => Ok(Found::Odd),
+            FileType::Link | FileType::Special => Ok(FoundFile::Odd),
         }
     }
 
@@ -141,26 +143,30 @@ impl<'a> Survey<'a> {
 fn classify(
     dir: &Dir,
     record: Option<&FileRecord>,
-    (name, look, wanted): (&[u8], Look, ObjectId),
+    (name, stat, wanted): (&[u8], Stat, ObjectId),
     cancel: &Cancel,
-) -> Found {
+) -> FoundFile {
     // What its owner can't read can't be opened to set its mode either: its bytes will have to do.
-    let is_known = |record: &&FileRecord| record.stat == look.stat && look.is_readable();
+    let is_known = |record: &&FileRecord| record.stamp == stat.stamp && stat.is_readable();
     if let Some(record) = record.filter(is_known) {
-        return if record.placed == wanted { Found::Wanted(look) } else { Found::Intact(look) };
+        return if record.placed == wanted {
+            FoundFile::Wanted(stat)
+        } else {
+            FoundFile::Intact(stat)
+        };
     }
     // Of another size it is other content, without a look at each byte.
     if record.is_some_and(|record| {
-        !record.is_unknown() && record.placed == wanted && record.stat.size != look.stat.size
+        !record.is_unknown() && record.placed == wanted && record.stamp.size != stat.stamp.size
     }) {
-        return Found::Other(look);
+        return FoundFile::Other(stat);
     }
     match drift::content_id(dir, name, cancel) {
-        Ok(id) if id == wanted => Found::Wanted(look),
+        Ok(id) if id == wanted => FoundFile::Wanted(stat),
         // Copied or restored: another inode or time, and the bytes that the last sync left.
-        Ok(id) if record.is_some_and(|record| record.placed == id) => Found::Intact(look),
+        Ok(id) if record.is_some_and(|record| record.placed == id) => FoundFile::Intact(stat),
         // What can't be read is replaced by what can.
-        Ok(_) | Err(_) => Found::Other(look),
+        Ok(_) | Err(_) => FoundFile::Other(stat),
     }
 }
 
@@ -169,12 +175,12 @@ fn files_in(dir: &Dir) -> Result<Vec<RelPath>, DiskError> {
     let mut files = Vec::new();
     for entry in dir.list()? {
         let path = dir.path().join(&entry.name);
-        let is_kept = match name::keeper(&path, Case::Ignored) {
-            Some(Keeper::Identity | Keeper::RuntimeCache | Keeper::Repository) => true,
-            Some(Keeper::Local) => name::is_local_root(&path, Case::Ignored),
-            Some(Keeper::Stoker) | None => false,
+        let is_kept = match reserved::reserved_for(&path, Case::Ignored) {
+            Some(Reserved::Identity | Reserved::RuntimeCache | Reserved::Repository) => true,
+            Some(Reserved::Local) => reserved::is_local_root(&path, Case::Ignored),
+            Some(Reserved::Stoker) | None => false,
         };
-        if entry.nature == Nature::Dir && !is_kept {
+        if entry.file_type == FileType::Dir && !is_kept {
             files.extend(files_in(&dir.open(&entry.name)?)?);
         } else {
             files.push(path);

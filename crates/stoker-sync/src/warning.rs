@@ -13,7 +13,7 @@ const MOST_NAMED: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Warning {
     /// What kind of thing it is; scripts match on it.
-    pub code: Code,
+    pub code: WarningCode,
     /// The path it is about, below the data root or, for sources, below the repository's root.
     pub path: RelPath,
     /// One sentence for people.
@@ -21,27 +21,27 @@ pub struct Warning {
 }
 
 /// The kinds of warnings; the engine gives the first of them.
-pub use stoker_api::warning::WarningCode as Code;
+pub use stoker_api::warning::WarningCode;
 
 /// Returns whether the cause lies in the commit and the profile, so that it holds until they
 /// change, even for runs that do not look there again.
-pub(crate) fn is_standing(code: Code) -> bool {
+pub(crate) fn is_standing(code: WarningCode) -> bool {
     matches!(
         code,
-        Code::SymlinkSkipped
-            | Code::SubmoduleSkipped
-            | Code::SpecialSkipped
-            | Code::SourceAbsent
-            | Code::IdentityPath
-            | Code::RuntimeFilesInGit
-            | Code::PatchUnmatched
-            | Code::MappingShadowed
+        WarningCode::SymlinkSkipped
+            | WarningCode::SubmoduleSkipped
+            | WarningCode::SpecialSkipped
+            | WarningCode::SourceAbsent
+            | WarningCode::IdentityPath
+            | WarningCode::RuntimeFilesInGit
+            | WarningCode::PatchUnmatched
+            | WarningCode::MappingShadowed
     )
 }
 
 impl Warning {
     /// Makes a warning about `path`.
-    pub(crate) fn new(code: Code, path: RelPath, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: WarningCode, path: RelPath, message: impl Into<String>) -> Self {
         Self { code, path, message: message.into() }
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn of_kept(kept: &Listed) -> Option<Warning> {
         let names = names.join(", ");
         format!("{} files were kept that no sync brought: {names}{more}", kept.count)
     };
-    Some(Warning::new(Code::ForeignFilesKept, first.clone(), message))
+    Some(Warning::new(WarningCode::ForeignFilesKept, first.clone(), message))
 }
 
 /// Returns the warning about files that another process has brought from elsewhere.
@@ -72,7 +72,7 @@ pub(crate) fn of_other_source(last: &Origin, now: &Origin) -> Option<Warning> {
          {:?}",
         now.reference, now.repository
     );
-    Some(Warning::new(Code::OtherSource, RelPath::root(), message))
+    Some(Warning::new(WarningCode::OtherSource, RelPath::root(), message))
 }
 
 impl fmt::Display for Warning {

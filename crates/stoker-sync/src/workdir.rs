@@ -15,10 +15,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sha1::{Digest, Sha1};
 
 use crate::cancel::Cancel;
-use crate::disk::{Dir, DiskError, Look, Nature};
+use crate::disk::{Dir, DiskError, FileType, Stat};
 use crate::drift;
 use crate::hash::BlobHash;
-use crate::manifest::record::Stat;
+use crate::manifest::record::FileStamp;
 use crate::path::{self, RelPath};
 use crate::source::{Entry, Error, Kind, ObjectId, Sink, Source};
 pub use scope::Scope;
@@ -35,7 +35,7 @@ pub struct WorkDir {
     root: Dir,
     scope: Scope,
     /// What files had which ids, by their look.
-    known: HashMap<RelPath, (Stat, ObjectId)>,
+    known: HashMap<RelPath, (FileStamp, ObjectId)>,
     trees: HashMap<ObjectId, Vec<Entry>>,
     blobs: HashMap<ObjectId, Blob>,
     scanned: Option<ObjectId>,
@@ -62,7 +62,7 @@ impl WorkDir {
     /// place.
     pub fn is_at(&self, path: &Path) -> bool {
         // As long as ours is open, no other gets its number.
-        let place = |dir: &Dir| dir.look_at_self().map(|look| (look.device, look.stat.inode));
+        let place = |dir: &Dir| dir.stat_self().map(|stat| (stat.device, stat.stamp.inode));
         let there = Dir::open_top(path, TOP).and_then(|dir| place(&dir));
         there.is_ok_and(|there| place(&self.root).is_ok_and(|own| own == there))
     }
@@ -73,7 +73,7 @@ impl WorkDir {
         self.trees.clear();
         self.blobs.clear();
         let settled = settled();
-        let mut scan = Scan { dir: self, known: HashMap::new(), settled };
+        let mut scan = TreeWalk { dir: self, known: HashMap::new(), settled };
         let root = scan.dir.root.open(b"")?;
         let id = scan.tree(&root)?.unwrap_or(ObjectId::EMPTY_TREE);
         let known = scan.known;
@@ -89,33 +89,33 @@ impl WorkDir {
 }
 
 /// One look at everything.
-struct Scan<'a> {
+struct TreeWalk<'a> {
     dir: &'a mut WorkDir,
-    known: HashMap<RelPath, (Stat, ObjectId)>,
+    known: HashMap<RelPath, (FileStamp, ObjectId)>,
     /// What was saved before this moment would show a later save by its time.
     settled: u64,
 }
 
-impl Scan<'_> {
+impl TreeWalk<'_> {
     /// Returns the id of a directory; an empty one is none, as in git.
     fn tree(&mut self, dir: &Dir) -> Result<Option<ObjectId>, DiskError> {
         let mut entries = Vec::new();
         for entry in dir.list()? {
             let path = dir.path().join(&entry.name);
-            let is_dir = matches!(entry.nature, Nature::Dir);
+            let is_dir = matches!(entry.file_type, FileType::Dir);
             if !self.dir.scope.holds(&path) || !is_dir && !self.dir.scope.holds_file(&path) {
                 continue;
             }
             // What vanishes while we look was not there.
-            let found = match entry.nature {
-                Nature::Dir => match dir.open(&entry.name) {
+            let found = match entry.file_type {
+                FileType::Dir => match dir.open(&entry.name) {
                     Ok(child) => self.tree(&child)?.map(|id| (Kind::Dir, id)),
                     Err(error) if error.is_absence() => None,
                     Err(error) => return Err(error),
                 },
-                Nature::File => self.file(dir, &entry.name, path)?,
-                Nature::Link => self.link(dir, &entry.name, path)?,
-                Nature::Special => Some((Kind::Special, BlobHash::of(b""))),
+                FileType::File => self.file(dir, &entry.name, path)?,
+                FileType::Link => self.link(dir, &entry.name, path)?,
+                FileType::Special => Some((Kind::Special, BlobHash::of(b""))),
             };
             entries.extend(found.map(|(kind, id)| Entry { name: entry.name, kind, id }));
         }
@@ -133,19 +133,19 @@ impl Scan<'_> {
         name: &[u8],
         path: RelPath,
     ) -> Result<Option<(Kind, ObjectId)>, DiskError> {
-        let Some(look) = dir.look(name)? else { return Ok(None) };
+        let Some(stat) = dir.stat(name)? else { return Ok(None) };
         let id = match self.dir.known.get(&path) {
-            Some((stat, id)) if *stat == look.stat => *id,
+            Some((stamp, id)) if *stamp == stat.stamp => *id,
             _ => match drift::content_id(dir, name, &self.dir.cancel) {
                 Err(error) if error.is_absence() => return Ok(None),
                 id => id?,
             },
         };
-        let kind = kind_of(&look);
-        if look.stat.modified < self.settled {
-            self.known.insert(path.clone(), (look.stat, id));
+        let kind = kind_of(&stat);
+        if stat.stamp.modified < self.settled {
+            self.known.insert(path.clone(), (stat.stamp, id));
         }
-        self.dir.blobs.insert(id, Blob { path, size: look.stat.size, kind });
+        self.dir.blobs.insert(id, Blob { path, size: stat.stamp.size, kind });
         Ok(Some((kind, id)))
     }
 
@@ -173,8 +173,8 @@ fn settled() -> u64 {
     u64::try_from(now.saturating_sub(TICK).as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn kind_of(look: &Look) -> Kind {
-    if look.is_executable() { Kind::Executable } else { Kind::File }
+fn kind_of(stat: &Stat) -> Kind {
+    if stat.is_executable() { Kind::Executable } else { Kind::File }
 }
 
 /// Returns git's id of a tree, with its entries in git's order.
@@ -246,4 +246,104 @@ impl Source for WorkDir {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::WorkDir;
+    use crate::source::{Kind, ObjectId, Source};
+    use crate::testing::{Scratch, map};
+    use crate::{Cancel, RelPath, Request};
+
+    #[test]
+    fn ids_are_those_that_git_gives() {
+        let scratch = Scratch::new();
+        scratch.write("work/a/file", "hello\n");
+        scratch.write("work/a.b/run", "#!");
+        scratch.chmod("work/a.b/run", 0o755);
+        scratch.write("work/.git/config", "x");
+        scratch.write("work/a/.git", "gitdir: elsewhere");
+        scratch.make_dir("work/empty");
+        scratch.link("work/link", "/etc/passwd");
+        let mut source =
+            WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
+        let root = source.root().unwrap();
+        // git init; git add; git write-tree, with the same files.
+        assert_eq!(root.to_string(), "078302be2ef1dd3cd265b696a404dfa0c392716f");
+        let listing = &source.list(&[root]).unwrap()[0];
+        let kinds: BTreeMap<_, _> =
+            listing.iter().map(|entry| (entry.name.to_vec(), entry.kind)).collect();
+        let all = [(&b"a"[..], Kind::Dir), (b"a.b", Kind::Dir), (b"link", Kind::Symlink)];
+        assert_eq!(kinds, all.map(|(name, kind)| (name.to_vec(), kind)).into());
+    }
+
+    #[test]
+    fn an_empty_directory_is_the_empty_tree() {
+        let scratch = Scratch::new();
+        scratch.make_dir("work/nothing");
+        let mut source =
+            WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
+        assert_eq!(source.root().unwrap(), ObjectId::EMPTY_TREE);
+        assert_eq!(source.list(&[ObjectId::EMPTY_TREE]).unwrap(), [vec![]]);
+    }
+
+    #[test]
+    fn a_save_is_seen_and_arrives() {
+        let scratch = Scratch::new();
+        scratch.write("work/p/a", "1");
+        scratch.write("work/p/b", "2");
+        scratch.write("work/ignored/huge", "3");
+        let parts = vec![RelPath::parse("p").unwrap()];
+        let mut source = WorkDir::open(&scratch.path("work"), parts, &Cancel::default()).unwrap();
+        let cancel = Cancel::default();
+        let mut engine = scratch.engine();
+        for (content, changes) in [("1", 2), ("saved", 1), ("saved", 0)] {
+            scratch.write("work/p/a", content);
+            let commit = source.scan().unwrap().to_string();
+            let request = Request::new(commit, vec![map("p:projects")]);
+            let plan = engine.plan(&mut source, &request, &cancel).unwrap();
+            assert_eq!(plan.changes.len(), changes);
+            let written = engine.write(plan, &mut source, &cancel).unwrap();
+            written.apply(&mut || {}).unwrap();
+            assert_eq!(scratch.read("data/projects/a"), content);
+        }
+        assert!(source.list(&[*source.blobs.keys().next().unwrap()]).is_err());
+    }
+
+    #[test]
+    fn a_second_save_within_a_tick_is_seen() {
+        let scratch = Scratch::new();
+        scratch.write("work/a", "1");
+        let mut source =
+            WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
+        let before = source.scan().unwrap();
+        scratch.edit_unseen("work/a", "2");
+        assert_ne!(source.scan().unwrap(), before);
+    }
+
+    #[test]
+    fn a_directory_that_took_the_place_of_another_is_not_the_same() {
+        let scratch = Scratch::new();
+        scratch.write("work/a", "1");
+        let source = WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
+        assert!(source.is_at(&scratch.path("work")));
+        scratch.rename("work", "away");
+        assert!(!source.is_at(&scratch.path("work")), "there is none");
+        assert!(source.is_at(&scratch.path("away")));
+        scratch.write("work/a", "1");
+        assert!(!source.is_at(&scratch.path("work")));
+    }
+
+    #[test]
+    fn what_an_editor_puts_down_is_no_content() {
+        let scratch = Scratch::new();
+        scratch.write("work/4913/a", "1");
+        let mut source =
+            WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
+        let before = source.scan().unwrap();
+        assert_ne!(before, ObjectId::EMPTY_TREE, "a directory may be called so");
+        scratch.write("work/4913/.a.swp", "x");
+        scratch.write("work/4913/4913", "x");
+        scratch.link("work/4913/.#a", "somebody@somewhere");
+        assert_eq!(source.scan().unwrap(), before);
+    }
+}

@@ -6,25 +6,25 @@
 //! whatever goes wrong is undone by removing the staging directory.
 
 mod error;
-mod relay;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod writer_thread;
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::ControlFlow;
 
 pub use error::Error;
-use relay::{Relay, Stopped};
 pub(crate) use stage::Stage;
+use writer_thread::{Stopped, WriterQueue};
 
 use crate::cancel::{Cancel, Cancelled};
 use crate::disk::Dir;
 use crate::hash::BlobHash;
 use crate::lfs;
-use crate::manifest::record::{DirChange, Seal, Stat};
-use crate::manipulate::{Recipe, Workshop};
+use crate::manifest::record::{DirChange, DirStamp, FileStamp};
+use crate::manipulate::{Transform, Transformer};
 use crate::path::RelPath;
 use crate::plan::{Put, Work};
 use crate::source::{self, ObjectId, Source};
@@ -38,7 +38,7 @@ const BUFFER: usize = 128 * 1024;
 /// What writing goes by.
 pub(crate) struct Writing<'a> {
     pub(crate) root: &'a Dir,
-    pub(crate) workshop: &'a Workshop<'a>,
+    pub(crate) transformer: &'a Transformer<'a>,
     pub(crate) cancel: &'a Cancel,
 }
 
@@ -61,37 +61,37 @@ impl Writing<'_> {
 
     fn write_all(&self, work: &mut Work, source: &mut dyn Source) -> Result<u64, Error> {
         let disk = |source| Error::Disk { source };
-        let mut stage = Stage::make(self.root, &work.grafts).map_err(disk)?;
+        let mut stage = Stage::make(self.root, &work.new_dirs).map_err(disk)?;
         let sync_each = work.puts.len() <= FEW;
-        let stats = Vec::with_capacity(work.puts.len());
+        let stamps = Vec::with_capacity(work.puts.len());
         let buffer = vec![0; BUFFER];
         let (puts, cancel) = (&work.puts, self.cancel);
-        let mut run = Run { stage: &mut stage, puts, buffer, sync_each, stats, cancel };
-        let stats = if work.puts.len() < relay::WORTH_A_THREAD {
+        let mut run = Run { stage: &mut stage, puts, buffer, sync_each, stamps, cancel };
+        let stamps = if work.puts.len() < writer_thread::WORTH_A_THREAD {
             self.read_all(&work.puts, source, |id, content| run.store(id.0, id.1, content))?;
-            run.stats
+            run.stamps
         } else {
-            relay::relayed(run, |relay| self.relay_all(&work.puts, source, relay))?
+            writer_thread::write_on_thread(run, |queue| self.queue_all(&work.puts, source, queue))?
         };
-        if let Some(put) = work.puts.get(stats.len()) {
+        if let Some(put) = work.puts.get(stamps.len()) {
             return Err(Error::Read { source: source::Error::Missing { id: put.blob } });
         }
         if sync_each { stage.sync_dirs(self.root) } else { stage.sync_volume() }.map_err(disk)?;
-        let bytes = stats.iter().map(|stat| stat.size).sum();
-        remember(work, &stats);
-        seal(work, &stage.seals().map_err(disk)?);
+        let bytes = stamps.iter().map(|stamp| stamp.size).sum();
+        remember_files(work, &stamps);
+        remember_dirs(work, &stage.dir_stamps().map_err(disk)?);
         Ok(bytes)
     }
 
-    fn relay_all(
+    fn queue_all(
         &self,
         puts: &[Put],
         source: &mut dyn Source,
-        relay: &mut Relay,
+        queue: &mut WriterQueue,
     ) -> Result<(), Error> {
         let mut is_stopped = false;
         let read = self.read_all(puts, source, |id, content| {
-            let passed = relay.pass(id, content).map_err(|Stopped| {
+            let passed = queue.push(id, content).map_err(|Stopped| {
                 is_stopped = true;
                 Error::Cancelled(Cancelled)
             })?;
@@ -112,9 +112,9 @@ impl Writing<'_> {
         let mut failure = None;
         let read = source.read(&blobs, &mut |index, size, content| {
             let taken = self.cancel.check().map_err(Error::Cancelled).and_then(|()| {
-                match &puts[index].recipe {
-                    Some(recipe) => {
-                        let bytes = self.make(&puts[index], recipe, (size, content))?;
+                match &puts[index].transform {
+                    Some(transform) => {
+                        let bytes = self.make(&puts[index], transform, (size, content))?;
                         take((index, bytes.len() as u64), &mut bytes.as_slice())
                     }
                     None => take((index, size), content),
@@ -139,13 +139,14 @@ impl Writing<'_> {
     fn make(
         &self,
         put: &Put,
-        recipe: &Recipe,
+        transform: &Transform,
         (size, content): (u64, &mut dyn Read),
     ) -> Result<Vec<u8>, Error> {
         let mut blob = Vec::with_capacity(usize::try_from(size).unwrap_or_default().min(BUFFER));
         content.read_to_end(&mut blob).map_err(|source| stream(put, source))?;
-        let made = self.workshop.make(recipe, &put.path, &blob);
-        made.map(|made| made.bytes).map_err(|source| Error::Make { path: put.path.clone(), source })
+        let made = self.transformer.apply(transform, &put.path, &blob);
+        made.map(|made| made.bytes)
+            .map_err(|source| Error::Transform { path: put.path.clone(), source })
     }
 }
 
@@ -159,7 +160,7 @@ struct Run<'a> {
     puts: &'a [Put],
     buffer: Vec<u8>,
     sync_each: bool,
-    stats: Vec<Stat>,
+    stamps: Vec<FileStamp>,
     cancel: &'a Cancel,
 }
 
@@ -193,11 +194,11 @@ impl Run<'_> {
         if found != put.placed {
             return Err(Error::Corrupt { path: put.path.clone(), wanted: put.placed, found });
         }
-        let look = dir.correct_file_mode(&name, &file, mode).map_err(disk)?;
+        let stat = dir.correct_file_mode(&name, &file, mode).map_err(disk)?;
         if self.sync_each {
             dir.sync_file(&name, &file).map_err(disk)?;
         }
-        self.stats.push(look.stat);
+        self.stamps.push(stat.stamp);
         Ok(())
     }
 }
@@ -217,20 +218,20 @@ fn fill(content: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
 }
 
 /// Puts the looks of the new files into their records.
-fn remember(work: &mut Work, stats: &[Stat]) {
-    for (put, stat) in work.puts.iter().zip(stats) {
+fn remember_files(work: &mut Work, stamps: &[FileStamp]) {
+    for (put, stamp) in work.puts.iter().zip(stamps) {
         let (patch, record) = put.slot;
         if let DirChange::Known { upserts, .. } = &mut work.patches[patch].change {
-            upserts[record].stat = *stat;
+            upserts[record].stamp = *stamp;
         }
     }
 }
 
 /// Puts the looks of new directories into their records.
-fn seal(work: &mut Work, seals: &BTreeMap<RelPath, Seal>) {
-    for patch in work.patches.iter_mut().filter(|_| !seals.is_empty()) {
-        if let DirChange::Known { seal, .. } = &mut patch.change {
-            *seal = seals.get(&patch.path).copied().or(*seal);
+fn remember_dirs(work: &mut Work, stamps: &BTreeMap<RelPath, DirStamp>) {
+    for patch in work.patches.iter_mut().filter(|_| !stamps.is_empty()) {
+        if let DirChange::Known { stamp, .. } = &mut patch.change {
+            *stamp = stamps.get(&patch.path).copied().or(*stamp);
         }
     }
 }

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use rustix::io::Errno;
 
-use super::moving::{Copied, Merged, move_file};
-use super::respell::respell;
-use super::touched::Touched;
-use crate::disk::{Dir, DiskError, Nature};
+use super::case_rename::rename_case;
+use super::dirty_dirs::DirtyDirs;
+use super::move_file::{Copied, DirMerge, move_file};
+use crate::disk::{Dir, DiskError, FileType};
 use crate::journal::{self, Group, Step};
-use crate::name::STAGING_DIR;
 use crate::path::{self, RelPath};
+use crate::reserved::STAGING_DIR;
 
 /// How often a file is moved to a directory that somebody keeps removing.
 const PATIENCE: usize = 20;
@@ -45,7 +45,7 @@ pub(super) struct Stepper<'a, 's> {
     root: &'a Dir,
     staged: &'a Staged,
     open: Option<Dir>,
-    touched: Touched,
+    dirty: DirtyDirs,
     copied: Vec<Copied>,
     merged: HashSet<RelPath>,
     undone: Vec<Undone<'s>>,
@@ -68,10 +68,10 @@ impl Staged {
     fn find(&self, name: &[u8], to: &RelPath) -> Result<Option<&Dir>, DiskError> {
         let dir = self.dir.as_ref().map_err(|error| error.of_other(to))?;
         match self.pass {
-            Pass::First => dir.look_there(name).map(Some).map_err(|error| error.of_other(to)),
-            Pass::Again => dir.look(name),
+            Pass::First => dir.stat_present(name).map(Some).map_err(|error| error.of_other(to)),
+            Pass::Again => dir.stat(name),
         }
-        .map(|look| look.map(|_| dir))
+        .map(|stat| stat.map(|_| dir))
     }
 }
 
@@ -82,7 +82,7 @@ impl<'a, 's> Stepper<'a, 's> {
             root,
             staged,
             open: None,
-            touched: Touched::default(),
+            dirty: DirtyDirs::default(),
             copied: Vec::new(),
             merged: HashSet::new(),
             undone: Vec::new(),
@@ -106,14 +106,14 @@ impl<'a, 's> Stepper<'a, 's> {
 
     /// Makes what was touched durable.
     pub(super) fn finish(self) -> Result<Taken<'s>, DiskError> {
-        self.touched.sync(self.root)?;
+        self.dirty.sync(self.root)?;
         Ok(Taken { copied: self.copied, merged: self.merged, undone: self.undone })
     }
 
     fn step(&mut self, step: &Step) -> Done {
         match step {
             Step::Place { staged, to } => self.place(&journal::staged_file(*staged), to),
-            Step::Graft { staged, to } => self.graft(&journal::staged_dir(*staged), to),
+            Step::PlaceDir { staged, to } => self.place_dir(&journal::staged_dir(*staged), to),
             Step::Delete { path, .. } => self.delete(path),
             Step::Clear { path } => self.clear(path),
             Step::Mode { path, is_executable } => self.chmod(path, *is_executable),
@@ -121,11 +121,11 @@ impl<'a, 's> Stepper<'a, 's> {
                 self.remove_dir(path);
                 Ok(())
             }
-            Step::Respell { path } => {
+            Step::RenameCase { path } => {
                 self.open = None;
                 if let Ok(parent) = self.root.open(path::parent(path)) {
-                    respell(&parent, path::file_name(path));
-                    self.touched.add_open(&parent);
+                    rename_case(&parent, path::file_name(path));
+                    self.dirty.add_open(&parent);
                 }
                 Ok(())
             }
@@ -133,7 +133,7 @@ impl<'a, 's> Stepper<'a, 's> {
     }
 
     fn place(&mut self, staged: &[u8], to: &RelPath) -> Done {
-        self.touched.add(&to.parent());
+        self.dirty.add(&to.parent());
         let Some(staging) = self.staged.find(staged, to)? else {
             // A killed run has placed it, on whatever volume that is, and it may not be durable.
             self.open(&to.parent()).ok();
@@ -153,8 +153,8 @@ impl<'a, 's> Stepper<'a, 's> {
         Ok(())
     }
 
-    fn graft(&mut self, staged: &[u8], to: &RelPath) -> Done {
-        self.touched.add(&to.parent());
+    fn place_dir(&mut self, staged: &[u8], to: &RelPath) -> Done {
+        self.dirty.add(&to.parent());
         let Some(staging) = self.staged.find(staged, to)? else {
             // A killed run has placed it, on whatever volume that is, and it may not be durable.
             self.open(&to.parent()).ok();
@@ -166,9 +166,9 @@ impl<'a, 's> Stepper<'a, 's> {
             // Somebody made the directory meanwhile, or it is on another volume: move what is in
             // it.
             Err(error) if is_occupied(&error) => {
-                let mut merged = Merged::default();
+                let mut merged = DirMerge::default();
                 let done = merged.merge(&staging.open(staged)?, parent, name);
-                self.touched.append(merged.touched);
+                self.dirty.append(merged.dirty);
                 self.copied.extend(merged.copied);
                 self.merged.extend(merged.files);
                 done?;
@@ -185,7 +185,7 @@ impl<'a, 's> Stepper<'a, 's> {
             // Also if it is found done: whoever did it may not have come to make it durable.
             Ok(dir) => {
                 let done = dir.unlink(path::file_name(path));
-                self.touched.add(&parent);
+                self.dirty.add(&parent);
                 done
             }
             Err(error) => Err(error),
@@ -203,9 +203,9 @@ impl<'a, 's> Stepper<'a, 's> {
             Err(error) if error.is_absence() => return Ok(()),
             parent => parent?,
         };
-        self.touched.add_open(&parent);
+        self.dirty.add_open(&parent);
         let name = path::file_name(path);
-        if parent.look(name)?.is_none_or(|look| look.nature != Nature::Dir) {
+        if parent.stat(name)?.is_none_or(|stat| stat.file_type != FileType::Dir) {
             return Ok(());
         }
         remove_empty(&parent, name)
@@ -224,7 +224,7 @@ impl<'a, 's> Stepper<'a, 's> {
         self.open = None;
         if let Ok(parent) = self.root.open(path::parent(path)) {
             parent.remove_dir(path::file_name(path)).ok();
-            self.touched.add_open(&parent);
+            self.dirty.add_open(&parent);
         }
     }
 
@@ -233,7 +233,7 @@ impl<'a, 's> Stepper<'a, 's> {
             Some(dir) if dir.path() == directory => dir,
             _ => {
                 let dir = self.root.open(directory)?;
-                self.touched.note_volume(&dir);
+                self.dirty.note_volume(&dir);
                 dir
             }
         };
@@ -248,7 +248,7 @@ impl<'a, 's> Stepper<'a, 's> {
             for component in directory.components() {
                 dir = match dir.open(component) {
                     Err(error) if error.is(Errno::NOENT) => {
-                        self.touched.add_open(&dir);
+                        self.dirty.add_open(&dir);
                         dir.make_dir(component, 0o755)?
                     }
                     opened => opened?,
@@ -276,7 +276,7 @@ fn is_occupied(error: &DiskError) -> bool {
 fn remove_empty(parent: &Dir, name: &[u8]) -> Done {
     let dir = parent.open(name)?;
     for entry in dir.list()? {
-        if entry.nature == Nature::Dir {
+        if entry.file_type == FileType::Dir {
             remove_empty(&dir, &entry.name)?;
         }
     }

@@ -1,15 +1,19 @@
 //! Claims about runs that are cut short, at every step.
 
+mod lost_files;
+mod partial;
+mod power_loss;
+
 use rustix::io::Errno;
 
 use crate::disk::fault::{self, Fault};
-use crate::request::Look;
+use crate::request::DriftCheck;
 use crate::source::Kind;
 use crate::testing::{Commit, Files, Live, Scratch, Snapshot, request, sync, unlimited};
 use crate::{Cancel, Engine, Opened, Request};
 
 /// Changes of every kind in one commit: resources, swaps, new and vanished directories, modes.
-pub(super) fn commits() -> (Commit, Commit) {
+fn commits() -> (Commit, Commit) {
     let old: &[(&str, &str)] = &[
         ("p/a/resource.json", "old"),
         ("p/a/view.json", "old"),
@@ -40,19 +44,19 @@ pub(super) fn commits() -> (Commit, Commit) {
     (Commit::from_files(&files(old, Kind::File)), Commit::from_files(&files(new, Kind::Executable)))
 }
 
-pub(super) fn wanted(commit: &Commit) -> Request {
+fn wanted(commit: &Commit) -> Request {
     unlimited(request(commit, ["p:projects"]))
 }
 
 /// The tree that a commit makes, on a fresh disk with the same foreign file.
-pub(super) fn expected(commit: &Commit) -> Snapshot {
+fn expected(commit: &Commit) -> Snapshot {
     let scratch = Scratch::new();
     scratch.write("data/db/foreign", "f");
     sync(&scratch, commit, &wanted(commit)).unwrap();
     scratch.snapshot("data")
 }
 
-pub(super) fn prepared(old: Option<&Commit>) -> Scratch {
+fn prepared(old: Option<&Commit>) -> Scratch {
     let scratch = Scratch::new();
     scratch.write("data/db/foreign", "f");
     if let Some(old) = old {
@@ -98,8 +102,8 @@ fn a_run_that_dies_at_any_step_is_finished_or_undone_by_the_next_start() {
             assert!(live == new || (live == old && !is_committed), "{when}: {live:#?}");
             run(&scratch).unwrap();
             assert_eq!(scratch.snapshot("data"), new, "{when}");
-            let look = Request { look: Look::Content, ..wanted(&new_commit) };
-            let report = sync(&scratch, &new_commit, &look).unwrap();
+            let check = Request { drift_check: DriftCheck::Content, ..wanted(&new_commit) };
+            let report = sync(&scratch, &new_commit, &check).unwrap();
             assert!(report.drift.is_empty(), "{when}: {:?}", report.drift);
         }
     }

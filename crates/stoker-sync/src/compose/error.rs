@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::cancel::Cancelled;
-use crate::name::NameFault;
 use crate::path::{Quoted, RelPath};
+use crate::reserved::NameFault;
 use crate::source;
 
 /// Names may be longer than any message.

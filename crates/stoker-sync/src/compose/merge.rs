@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use super::mount::{Content, MountTree};
 use super::{Composition, Node, Task, Wanted, below_mapping};
-use crate::name::{self, Keeper, NameFault};
 use crate::path::{self, RelPath};
+use crate::reserved::{self, NameFault, Reserved};
 use crate::source::{Entry, Kind, ObjectId};
-use crate::warning::{Code, Warning};
+use crate::warning::{Warning, WarningCode};
 
 /// What one mapping wants to have at one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +26,12 @@ struct Named {
     name: Box<[u8]>,
     mapping: u16,
     item: Item,
-    origin: Origin,
+    origin: ItemOrigin,
 }
 
 /// Why a mapping has something at a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
+enum ItemOrigin {
     /// Its directory in the commit holds it.
     Tree,
     /// It is the destination of the mapping, or on the way there.
@@ -82,11 +82,11 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
                 return self.skip(mapping, entry, out);
             }
         };
-        self.add(&entry.name, (mapping, item, Origin::Tree), out);
+        self.add(&entry.name, (mapping, item, ItemOrigin::Tree), out);
     }
 
     fn skip(&self, mapping: u16, entry: &Entry, out: &mut Composition) {
-        if let Err(fault) = name::check_component(&entry.name) {
+        if let Err(fault) = reserved::check_component(&entry.name) {
             return out.refuse((&self.node.path, &entry.name), fault);
         }
         let path = self.node.path.join(&entry.name);
@@ -95,10 +95,10 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
         }
         let (code, message) = match entry.kind {
             Kind::Symlink => {
-                (Code::SymlinkSkipped, "a symbolic link is not followed and was skipped")
+                (WarningCode::SymlinkSkipped, "a symbolic link is not followed and was skipped")
             }
-            Kind::Special => (Code::SpecialSkipped, "this is no file and was skipped"),
-            _ => (Code::SubmoduleSkipped, "a submodule is not fetched and was skipped"),
+            Kind::Special => (WarningCode::SpecialSkipped, "this is no file and was skipped"),
+            _ => (WarningCode::SubmoduleSkipped, "a submodule is not fetched and was skipped"),
         };
         out.warnings.push(Warning::new(code, path, message));
     }
@@ -106,7 +106,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
     fn add_mounts(&mut self, mounts: &MountTree, out: &mut Composition) {
         for (name, child) in &mounts.children {
             for mapping in child.below.range(self.node.floor..) {
-                self.add(name, (*mapping, Item::Way, Origin::Destination), out);
+                self.add(name, (*mapping, Item::Way, ItemOrigin::Destination), out);
             }
             for (mapping, content) in &child.here {
                 let item = match *content {
@@ -115,7 +115,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
                     Content::Absent => continue,
                 };
                 if *mapping >= self.node.floor {
-                    self.add(name, (*mapping, item, Origin::Destination), out);
+                    self.add(name, (*mapping, item, ItemOrigin::Destination), out);
                 }
             }
         }
@@ -124,45 +124,47 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
     fn add(
         &mut self,
         name: &[u8],
-        (mapping, item, origin): (u16, Item, Origin),
+        (mapping, item, origin): (u16, Item, ItemOrigin),
         out: &mut Composition,
     ) {
-        if let Err(fault) = name::check_component(name) {
+        if let Err(fault) = reserved::check_component(name) {
             return out.refuse((&self.node.path, name), fault);
         }
         let path = self.node.path.join(name);
         // The gateway's cache is excluded by rule and told all the same: it should not be in git.
-        let is_cache = matches!(self.keeper(&path), Some(Keeper::RuntimeCache));
+        let is_cache = matches!(self.reserved_for(&path), Some(Reserved::RuntimeCache));
         if !is_cache && self.is_excluded(mapping, &path, item) || self.is_kept(&path, mapping, out)
         {
             return;
         }
-        if let Err(fault) = name::check_destination(&path, self.task.volume.longest_path) {
+        if let Err(fault) = reserved::check_destination(&path, self.task.volume.longest_path) {
             return out.refuse((&self.node.path, name), fault);
         }
         self.items.push(Named { name: name.into(), mapping, item, origin });
     }
 
-    fn keeper(&self, path: &RelPath) -> Option<Keeper> {
-        name::keeper(path, self.task.volume.case)
+    fn reserved_for(&self, path: &RelPath) -> Option<Reserved> {
+        reserved::reserved_for(path, self.task.volume.case)
     }
 
     /// Returns whether the path is out of reach for a mapping, and says so once.
     fn is_kept(&self, path: &RelPath, mapping: u16, out: &mut Composition) -> bool {
-        let (code, message) = match self.keeper(path) {
+        let (code, message) = match self.reserved_for(path) {
             // A repository within a repository is refused as a name, below.
-            None | Some(Keeper::Repository) => return false,
-            Some(Keeper::Local) if self.is_local(mapping) => return false,
-            Some(Keeper::Stoker) => {
+            None | Some(Reserved::Repository) => return false,
+            Some(Reserved::Local) if self.is_local(mapping) => return false,
+            Some(Reserved::Stoker) => {
                 out.refuse((&path.parent(), path::file_name(path)), NameFault::Reserved);
                 return true;
             }
-            Some(Keeper::Identity | Keeper::Local) => {
-                (Code::IdentityPath, "this is the identity of one gateway and was not written")
-            }
-            Some(Keeper::RuntimeCache) => {
-                (Code::RuntimeFilesInGit, "this is the gateway's own cache and was not written")
-            }
+            Some(Reserved::Identity | Reserved::Local) => (
+                WarningCode::IdentityPath,
+                "this is the identity of one gateway and was not written",
+            ),
+            Some(Reserved::RuntimeCache) => (
+                WarningCode::RuntimeFilesInGit,
+                "this is the gateway's own cache and was not written",
+            ),
         };
         let warning = Warning::new(code, path.clone(), message);
         if out.warnings.last() != Some(&warning) {
@@ -174,7 +176,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
     /// Returns whether a mapping names the gateway's local resources as its destination.
     fn is_local(&self, mapping: u16) -> bool {
         let mount = &self.task.mounts[usize::from(mapping)];
-        self.keeper(&mount.destination) == Some(Keeper::Local)
+        self.reserved_for(&mount.destination) == Some(Reserved::Local)
     }
 
     fn is_excluded(&self, mapping: u16, path: &RelPath, item: Item) -> bool {
@@ -216,7 +218,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
                 let path = self.node.path.join(&top.name);
                 let message = "a later mapping has a directory where an earlier one has a file, \
                                or the reverse; the later counts";
-                out.warnings.push(Warning::new(Code::MappingShadowed, path, message));
+                out.warnings.push(Warning::new(WarningCode::MappingShadowed, path, message));
             }
             let name = top.name.clone();
             match top.item {
@@ -243,7 +245,7 @@ impl Named {
 
     /// Returns whether this is the file of a file mapping.
     fn is_mapped_file(&self) -> bool {
-        !self.is_dir() && self.origin == Origin::Destination
+        !self.is_dir() && self.origin == ItemOrigin::Destination
     }
 
     /// Returns the tree as a layer, unless it is covered.

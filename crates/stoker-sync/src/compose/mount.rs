@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Error, Refused};
 use crate::manifest::header::{MappingRecord, Shape};
-use crate::name::NameFault;
 use crate::path::{self, RelPath};
 use crate::request::{Mapping, MappingKind, Presence};
+use crate::reserved::NameFault;
 use crate::source::{Entry, Kind, ObjectId, Source};
 
 /// How many letters a name may differ by and still be suggested.
@@ -154,7 +154,7 @@ fn mount(index: usize, mapping: &Mapping, content: Option<Content>) -> Result<Mo
         (Some(content), _) => content,
     };
     let destination = destination(mapping, content);
-    if crate::name::is_reserved(&destination) {
+    if crate::reserved::is_reserved(&destination) {
         return Err(Error::ReservedDestination { path: destination });
     }
     let mapping = u16::try_from(index).map_err(|_| Error::TooManyMappings)?;

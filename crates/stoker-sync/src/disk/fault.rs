@@ -53,7 +53,7 @@ mod script {
 
     /// A step that was tried.
     #[derive(Debug, Clone)]
-    pub(crate) struct Step {
+    pub(crate) struct RecordedCall {
         pub(crate) kind: &'static str,
         pub(crate) path: RelPath,
         pub(crate) to: Option<RelPath>,
@@ -64,13 +64,16 @@ mod script {
     struct Script {
         is_on: bool,
         fault: Option<Fault>,
-        steps: Vec<Step>,
+        steps: Vec<RecordedCall>,
     }
 
     thread_local! { static SCRIPT: RefCell<Script> = RefCell::default(); }
 
     /// Runs `act` under a fault and returns its value with the steps that were tried.
-    pub(crate) fn under<T>(fault: Option<Fault>, act: impl FnOnce() -> T) -> (T, Vec<Step>) {
+    pub(crate) fn under<T>(
+        fault: Option<Fault>,
+        act: impl FnOnce() -> T,
+    ) -> (T, Vec<RecordedCall>) {
         SCRIPT.replace(Script { is_on: true, fault, steps: Vec::new() });
         let value = act();
         (value, SCRIPT.take().steps)
@@ -90,7 +93,7 @@ mod script {
         };
         SCRIPT.with_borrow_mut(|script| {
             let now = script.steps.len();
-            script.steps.push(Step {
+            script.steps.push(RecordedCall {
                 kind: call.kind,
                 path: join(call.dir, call.name),
                 to: call.to.map(|(dir, name)| join(dir, name)),

@@ -6,11 +6,11 @@ use rustix::fs::{self, AtFlags, RawDir};
 use rustix::io::Errno;
 
 use super::{Dir, Result, fault};
-use crate::manifest::record::{Seal, Stat};
+use crate::manifest::record::{DirStamp, FileStamp};
 
 /// What something on disk is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Nature {
+pub(crate) enum FileType {
     /// A regular file.
     File,
     /// A directory.
@@ -32,12 +32,12 @@ pub(crate) enum Modes {
 
 /// How something on disk looks, links not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Look {
-    pub(crate) nature: Nature,
+pub(crate) struct Stat {
+    pub(crate) file_type: FileType,
     pub(crate) modes: Modes,
     /// The permission bits, setuid and its like included.
     pub(crate) mode: u32,
-    pub(crate) stat: Stat,
+    pub(crate) stamp: FileStamp,
     /// When it was touched in any way, in nanoseconds since 1970.
     pub(crate) changed: u64,
     /// The volume it is on.
@@ -48,12 +48,12 @@ pub(crate) struct Look {
 
 /// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Entry {
+pub(crate) struct DirEntry {
     pub(crate) name: Box<[u8]>,
-    pub(crate) nature: Nature,
+    pub(crate) file_type: FileType,
 }
 
-impl Nature {
+impl FileType {
     /// Reads the nature from the mode of a stat.
     pub(crate) fn of(mode: u32) -> Self {
         Self::from_type(fs::FileType::from_raw_mode(mode))
@@ -69,15 +69,15 @@ impl Nature {
     }
 }
 
-impl Look {
+impl Stat {
     fn of(stat: &fs::Stat, modes: Modes) -> Self {
         let size = u64::try_from(stat.st_size).unwrap_or_default();
         let modified = nanoseconds(stat.st_mtime, stat.st_mtime_nsec);
         Self {
-            nature: Nature::of(stat.st_mode),
+            file_type: FileType::of(stat.st_mode),
             modes,
             mode: stat.st_mode & 0o7777,
-            stat: Stat { size, modified, inode: stat.st_ino },
+            stamp: FileStamp { size, modified, inode: stat.st_ino },
             changed: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
             device: stat.st_dev,
             owner: stat.st_uid,
@@ -85,8 +85,8 @@ impl Look {
     }
 
     /// Returns how a directory looks, for a later look to compare with.
-    pub(crate) fn seal(&self) -> Seal {
-        Seal { modified: self.stat.modified, changed: self.changed, inode: self.stat.inode }
+    pub(crate) fn dir_stamp(&self) -> DirStamp {
+        DirStamp { modified: self.stamp.modified, changed: self.changed, inode: self.stamp.inode }
     }
 
     /// Returns whether the permissions are those that git means. The group may have more: the
@@ -138,42 +138,42 @@ fn nanoseconds(seconds: i64, rest: u64) -> u64 {
 
 impl Dir {
     /// Looks at this directory itself.
-    pub(crate) fn look_at_self(&self) -> Result<Look> {
-        self.at(b"", "look at", fs::fstat(&self.fd)).map(|stat| Look::of(&stat, self.modes))
+    pub(crate) fn stat_self(&self) -> Result<Stat> {
+        self.at(b"", "stat", fs::fstat(&self.fd)).map(|stat| Stat::of(&stat, self.modes))
     }
 
     /// Looks at one entry; `None` if it is not there.
-    pub(crate) fn look(&self, name: &[u8]) -> Result<Option<Look>> {
+    pub(crate) fn stat(&self, name: &[u8]) -> Result<Option<Stat>> {
         if let Some(target) = self.followed(name) {
-            let stat = self.at(name, "look at", fs::fstat(target))?;
-            return Ok(Some(Look::of(&stat, self.modes)));
+            let stat = self.at(name, "stat", fs::fstat(target))?;
+            return Ok(Some(Stat::of(&stat, self.modes)));
         }
         match fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Look::of(&stat, self.modes))),
+            Ok(stat) => Ok(Some(Stat::of(&stat, self.modes))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-            Err(errno) => self.at(name, "look at", Err(errno)),
+            Err(errno) => self.at(name, "stat", Err(errno)),
         }
     }
 
     /// Returns where an entry leads, if it is a link that is followed.
     fn followed(&self, name: &[u8]) -> Option<&std::os::fd::OwnedFd> {
-        if !self.terms.follows() {
+        if !self.settings.follows() {
             return None;
         }
         let mut path = self.path.clone();
         path.push(name);
-        self.terms.target(&path)
+        self.settings.target(&path)
     }
 
     /// Looks at one entry that must be there.
-    pub(crate) fn look_there(&self, name: &[u8]) -> Result<Look> {
-        let look = self.look(name)?;
-        self.at(name, "find", look.ok_or(Errno::NOENT))
+    pub(crate) fn stat_present(&self, name: &[u8]) -> Result<Stat> {
+        let stat = self.stat(name)?;
+        self.at(name, "find", stat.ok_or(Errno::NOENT))
     }
 
     /// Looks at an open file of this directory.
-    pub(crate) fn look_at_file(&self, name: &[u8], file: &std::fs::File) -> Result<Look> {
-        self.at(name, "look at", fs::fstat(file)).map(|stat| Look::of(&stat, self.modes))
+    pub(crate) fn stat_file(&self, name: &[u8], file: &std::fs::File) -> Result<Stat> {
+        self.at(name, "stat", fs::fstat(file)).map(|stat| Stat::of(&stat, self.modes))
     }
 
     /// Sets the mode of an open file of this directory, if it has another. Returns how it looks
@@ -183,19 +183,19 @@ impl Dir {
         name: &[u8],
         file: &std::fs::File,
         wanted: u32,
-    ) -> Result<Look> {
-        let look = self.look_at_file(name, file)?;
-        if look.mode == wanted {
-            return Ok(look);
+    ) -> Result<Stat> {
+        let stat = self.stat_file(name, file)?;
+        if stat.mode == wanted {
+            return Ok(stat);
         }
         let chmod = |()| give_mode(file, wanted);
         self.at(name, "set the mode of", fault::step(self.call("chmod", name)).and_then(chmod))?;
-        self.look_at_file(name, file)
+        self.stat_file(name, file)
     }
 
     /// Returns the entries of this directory, unsorted. No two threads may list the same open
     /// directory: they would share its position.
-    pub(crate) fn list(&self) -> Result<Vec<Entry>> {
+    pub(crate) fn list(&self) -> Result<Vec<DirEntry>> {
         let mut entries = Vec::new();
         let mut buffer = Vec::with_capacity(32 * 1024);
         self.at(b"", "list", fs::seek(&self.fd, fs::SeekFrom::Start(0)).map(drop))?;
@@ -206,14 +206,14 @@ impl Dir {
             if matches!(name, b"." | b"..") {
                 continue;
             }
-            let nature = match entry.file_type() {
-                fs::FileType::Symlink if self.followed(name).is_some() => Nature::Dir,
+            let file_type = match entry.file_type() {
+                fs::FileType::Symlink if self.followed(name).is_some() => FileType::Dir,
                 fs::FileType::Unknown => {
-                    self.look(name)?.map_or(Nature::Special, |look| look.nature)
+                    self.stat(name)?.map_or(FileType::Special, |stat| stat.file_type)
                 }
-                known => Nature::from_type(known),
+                known => FileType::from_type(known),
             };
-            entries.push(Entry { name: name.into(), nature });
+            entries.push(DirEntry { name: name.into(), file_type });
         }
         Ok(entries)
     }

@@ -1,25 +1,26 @@
 //! Claims about whole runs, on a real disk.
 
-mod absent;
+mod absent_source;
 mod deletion;
 mod drift;
+mod early_check;
 mod follow;
 mod foreign;
-mod foresight;
 mod overlap;
 mod ownership;
-mod told;
+mod properties;
+mod report;
 
 use std::collections::BTreeMap;
 
 use crate::plan::DriftKind;
-use crate::request::{DriftPolicy, Look, Prune};
+use crate::request::{DriftCheck, DriftPolicy, Prune};
 use crate::source::Kind;
 use crate::testing::{Commit, Scratch, map, request, sync, unlimited};
 use crate::{RelPath, Request, View};
 
-fn looking(request: Request, look: Look) -> Request {
-    Request { look, ..request }
+fn checking(request: Request, check: DriftCheck) -> Request {
+    Request { drift_check: check, ..request }
 }
 
 fn strings(paths: &[RelPath]) -> Vec<String> {
@@ -41,8 +42,8 @@ fn a_first_sync_puts_files_and_a_second_does_nothing() {
     assert_eq!(scratch.mode("data/.stoker"), 0o700);
 
     let before = scratch.state();
-    for look in [Look::Touched, Look::Stat, Look::Content] {
-        let report = sync(&scratch, &commit, &looking(request.clone(), look)).unwrap();
+    for check in [DriftCheck::Touched, DriftCheck::Stat, DriftCheck::Content] {
+        let report = sync(&scratch, &commit, &checking(request.clone(), check)).unwrap();
         assert_eq!((report.added.count, report.modified.count, report.deleted.count), (0, 0, 0));
         assert_eq!(report.unchanged, 2);
     }
@@ -232,7 +233,8 @@ fn a_plan_tells_by_which_mapping_files_go_and_where_the_source_had_them() {
     scratch.write("data/projects/a/foreign", "by hand");
     let new = Commit::of([("p/b/y", "2"), ("q/z", "3")]);
     // Another order, and one mapping less.
-    let wanted = looking(unlimited(request(&new, ["q/z:config/z", "p:projects"])), Look::Stat);
+    let wanted =
+        checking(unlimited(request(&new, ["q/z:config/z", "p:projects"])), DriftCheck::Stat);
     let plan = scratch.engine().plan(&mut new.clone(), &wanted, &crate::Cancel::default()).unwrap();
     let told = |change: &crate::plan::Change| {
         let source = change.source.as_ref().map(ToString::to_string);

@@ -3,20 +3,21 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{Foresight, OpenError, planning};
+use super::plan::PlanInput;
+use super::{EarlyCheck, OpenError};
 use crate::cancel::Cancel;
 use crate::compose::{Case, Volume};
 use crate::disk::{Dir, DiskError, Modes};
 use crate::halves::Halves;
 use crate::lock;
 use crate::manifest::Manifest;
-use crate::name::{STAGING_DIR, STATE_DIR};
+use crate::manifest::storage::{self, Loaded};
 use crate::path::{Quoted, RelPath};
 use crate::plan::{self, Plan};
 use crate::recover::{self, Finished};
 use crate::request::{Origin, Request};
+use crate::reserved::{STAGING_DIR, STATE_DIR};
 use crate::source::Source;
-use crate::store::{self, Loaded};
 use crate::warning::Warning;
 
 /// Where a settled scan is remembered.
@@ -36,7 +37,7 @@ pub struct View {
     pub(super) finished: Option<Finished>,
     pub(super) volume: Volume,
     /// What a look before this run has seen.
-    pub(super) foresight: Option<Foresight>,
+    pub(super) early_check: Option<EarlyCheck>,
 }
 
 impl View {
@@ -55,7 +56,7 @@ impl View {
         };
         let modes = state.as_ref().map(lock::modes_seen).transpose().map_err(disk)?;
         let root = root.with_modes(modes.unwrap_or(Modes::Kept));
-        let loaded = state.as_ref().map(store::look).transpose().map_err(disk)?;
+        let loaded = state.as_ref().map(storage::load_unlocked).transpose().map_err(disk)?;
         let (manifest, notices) = match loaded {
             Some(Loaded::Manifest(manifest)) => (manifest, Vec::new()),
             Some(Loaded::Corrupt { newest }) => (Manifest::lost(newest), vec![recover::corrupt()]),
@@ -63,7 +64,7 @@ impl View {
         };
         let volume = volume(&root, data).map_err(disk)?;
         let finished = None;
-        Ok(Self { root, state, manifest, notices, finished, volume, foresight: None })
+        Ok(Self { root, state, manifest, notices, finished, volume, early_check: None })
     }
 
     /// Plans what would bring the data directory to the state of the source. Writes nothing.
@@ -73,14 +74,14 @@ impl View {
         request: &Request,
         cancel: &Cancel,
     ) -> Result<Plan, plan::Error> {
-        let planned = planning::Planning { view: self, request, cancel }.run(source);
+        let planned = PlanInput { view: self, request, cancel }.run(source);
         if !self.manifest.is_damaged() {
             return planned;
         }
         // Whatever came of it was made from answers that mean nothing.
         self.manifest = Manifest::lost(self.manifest.header().generation);
         self.notices.push(recover::corrupt());
-        planning::Planning { view: self, request, cancel }.run(source)
+        PlanInput { view: self, request, cancel }.run(source)
     }
 
     /// Returns the commit of the last sync.
@@ -91,7 +92,7 @@ impl View {
     /// Returns whether the last sync had the mappings and excludes of this request.
     pub fn is_of(&self, request: &Request) -> bool {
         let cancel = Cancel::default();
-        planning::Planning { view: self, request, cancel: &cancel }.is_same_profile()
+        PlanInput { view: self, request, cancel: &cancel }.is_same_profile()
     }
 
     /// Returns the run that had ended early and was finished when this was opened.
@@ -145,10 +146,10 @@ impl View {
 
 /// Whether anything is there that only a run at work has.
 pub(super) fn is_left(root: &Dir, state: &Dir) -> Result<bool, DiskError> {
-    let has = |name| state.look(name).map(|look| look.is_some());
-    Ok(has(store::JOURNAL)?
-        || has(store::PREPARED)?
-        || root.look(STAGING_DIR.as_bytes())?.is_some())
+    let has = |name| state.stat(name).map(|stat| stat.is_some());
+    Ok(has(storage::JOURNAL)?
+        || has(storage::PREPARED)?
+        || root.stat(STAGING_DIR.as_bytes())?.is_some())
 }
 
 fn parse_settled(bytes: &[u8], generation: u64) -> Option<Halves> {
@@ -159,8 +160,8 @@ fn parse_settled(bytes: &[u8], generation: u64) -> Option<Halves> {
 
 /// Finds out what the volume can hold, without writing to it.
 pub(super) fn volume(root: &Dir, data: &Path) -> Result<Volume, DiskError> {
-    let own = root.look(STATE_DIR.as_bytes())?.map(|look| look.stat.inode);
-    let loud = root.look(STATE_DIR.to_ascii_uppercase().as_bytes())?.map(|look| look.stat.inode);
+    let own = root.stat(STATE_DIR.as_bytes())?.map(|stat| stat.stamp.inode);
+    let loud = root.stat(STATE_DIR.to_ascii_uppercase().as_bytes())?.map(|stat| stat.stamp.inode);
     let case = if own.is_some() && own == loud { Case::Ignored } else { Case::Matters };
     // The gateway names files by their whole path, and Linux takes 4,095 bytes of one.
     let longest_path = 4_095 - (data.as_os_str().len() + 1).min(2_048);

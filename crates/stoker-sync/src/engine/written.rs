@@ -11,12 +11,12 @@ use crate::halves::Halves;
 use crate::journal::{self, Group, Step};
 use crate::manifest::Manifest;
 use crate::manifest::segment;
-use crate::manipulate::Workshop;
+use crate::manifest::storage;
+use crate::manipulate::Transformer;
 use crate::path::RelPath;
 use crate::plan::{Action, Change, Plan};
 use crate::report::{self, Listed, Report};
 use crate::source::Source;
-use crate::store;
 use crate::write::{self, Stage, Writing};
 
 /// New files, durable and not yet visible. Dropped without [`apply`](Self::apply), they are
@@ -58,22 +58,22 @@ impl<'e> Written<'e> {
         cancel.check().map_err(write::Error::Cancelled)?;
         let Engine { view, state, lock } = &mut *self.engine;
         // Its staged files are all that a journal has: a new stage would throw them away.
-        if state.look(store::JOURNAL).map_err(disk)?.is_some() {
+        if state.stat(storage::JOURNAL).map_err(disk)?.is_some() {
             self.is_open = false;
             return Err(write::Error::Unfinished);
         }
-        lock.sign(state).map_err(disk)?;
+        lock.write_holder(state).map_err(disk)?;
         let Plan { request, work, .. } = &mut self.plan;
         let records = work.header.as_ref().map(|header| header.mappings.as_slice());
         let mounts = mount::remembered(&request.mappings, records.unwrap_or_default());
-        let workshop = Workshop { request, mounts: &mounts };
-        let writing = Writing { root: &view.root, workshop: &workshop, cancel };
+        let transformer = Transformer { request, mounts: &mounts };
+        let writing = Writing { root: &view.root, transformer: &transformer, cancel };
         self.bytes = writing.run(work, source)?;
         self.groups = journal::steps(work);
-        store::normalize(&mut work.patches);
+        storage::normalize(&mut work.patches);
         if let Some(header) = &work.header {
             let packed = segment::pack(header, &work.patches, &journal::pack(&self.groups));
-            store::write(state, store::PREPARED, &packed).map_err(disk)?;
+            storage::write(state, storage::PREPARED, &packed).map_err(disk)?;
         }
         Ok(())
     }
@@ -127,13 +127,13 @@ impl<'e> Written<'e> {
     /// Takes back what was not done.
     fn discount(&mut self, undone: &[Undone<'_>]) {
         let path = |undone: &Undone<'_>| undone.step.path().clone();
-        let (grafts, others): (Vec<_>, Vec<_>) =
-            undone.iter().partition(|undone| matches!(undone.step, Step::Graft { .. }));
-        let mut grafts: Vec<RelPath> = grafts.into_iter().map(path).collect();
-        grafts.sort();
+        let (new_dirs, others): (Vec<_>, Vec<_>) =
+            undone.iter().partition(|undone| matches!(undone.step, Step::PlaceDir { .. }));
+        let mut new_dirs: Vec<RelPath> = new_dirs.into_iter().map(path).collect();
+        new_dirs.sort();
         let others: HashSet<RelPath> = others.into_iter().map(path).collect();
         let is_undone = |change: &Change| {
-            others.contains(&change.path) || journal::graft_of(&grafts, &change.path).is_some()
+            others.contains(&change.path) || journal::new_dir_of(&new_dirs, &change.path).is_some()
         };
         self.plan.changes.retain(|change| !is_undone(change));
         self.bytes = self.plan.bytes();
@@ -164,13 +164,13 @@ impl<'e> Written<'e> {
 fn remember(engine: &mut Engine, generation: u64) {
     let manifest = &mut engine.view.manifest;
     engine.view.notices.clear();
-    match store::open(&engine.state, generation) {
+    match storage::open(&engine.state, generation) {
         Ok(Some(segment)) => manifest.append(segment),
         // It is there, but nobody can read it: what was known before it is known no more.
         Ok(None) | Err(_) => *manifest = Manifest::lost(generation),
     }
     // The record is complete as it is; if it can't be made smaller now, the next run tries again.
-    if let Ok(Some(merged)) = store::tidy(&engine.view.root, &engine.state, manifest) {
+    if let Ok(Some(merged)) = storage::tidy(&engine.view.root, &engine.state, manifest) {
         *manifest = merged;
     }
 }
@@ -182,7 +182,7 @@ impl Drop for Written<'_> {
         if self.is_open && !self.plan.is_noop() && lock.is_held(state) {
             // Best effort: what stays is removed by the next start.
             drop(Stage::remove(&view.root));
-            drop(state.remove_tree(store::PREPARED));
+            drop(state.remove_tree(storage::PREPARED));
         }
     }
 }

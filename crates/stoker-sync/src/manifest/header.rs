@@ -6,7 +6,7 @@ use crate::path::RelPath;
 use crate::report::Listed;
 use crate::request::{Mapping, Origin};
 use crate::source::ObjectId;
-use crate::warning::{Code, Warning};
+use crate::warning::{Warning, WarningCode};
 
 /// What holds for the manifest as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,7 +174,7 @@ fn mapping(reader: &mut Reader<'_>) -> Option<MappingRecord> {
 
 fn warning(reader: &mut Reader<'_>) -> Option<Warning> {
     Some(Warning {
-        code: Code::find(std::str::from_utf8(reader.bytes()?).ok()?)?,
+        code: WarningCode::find(std::str::from_utf8(reader.bytes()?).ok()?)?,
         path: path(reader)?,
         message: text(reader)?,
     })

@@ -21,7 +21,7 @@ pub(crate) struct FileRecord {
     /// The position of its mapping in the header.
     pub(crate) mapping: u16,
     /// How it looked when it was placed.
-    pub(crate) stat: Stat,
+    pub(crate) stamp: FileStamp,
 }
 
 /// What a manipulated file was made from, besides its blob.
@@ -35,7 +35,7 @@ pub(crate) struct Inputs {
 
 /// How a file looks from outside. Equal looks mean that nobody has written to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Stat {
+pub(crate) struct FileStamp {
     /// Its size in bytes.
     pub(crate) size: u64,
     /// When it was last written, in nanoseconds since 1970.
@@ -47,7 +47,7 @@ pub(crate) struct Stat {
 /// How a directory looked when it was made, with all that is in it: while it looks so, no entry has
 /// come or gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seal {
+pub(crate) struct DirStamp {
     /// When an entry came or went last, in nanoseconds since 1970.
     pub(crate) modified: u64,
     /// When the directory was touched in any way. Nobody can set this one back.
@@ -77,7 +77,7 @@ pub(crate) enum DirChange {
     /// It is nobody's any more.
     Forgotten,
     /// It holds what it held, but for these.
-    Known { key: Key, seal: Option<Seal>, upserts: Vec<FileRecord>, removals: Vec<Box<[u8]>> },
+    Known { key: Key, stamp: Option<DirStamp>, upserts: Vec<FileRecord>, removals: Vec<Box<[u8]>> },
 }
 
 /// The mapping of a file that none brings any more.
@@ -99,7 +99,7 @@ impl FileRecord {
             inputs: Inputs::default(),
             is_executable: false,
             mapping,
-            stat: Stat::default(),
+            stamp: FileStamp::default(),
         }
     }
 
@@ -125,9 +125,9 @@ impl FileRecord {
             writer.number(u64::from(self.inputs.uses));
             writer.fixed(self.inputs.fingerprint);
         }
-        writer.number(self.stat.size);
-        writer.fixed(self.stat.modified);
-        writer.number(self.stat.inode);
+        writer.number(self.stamp.size);
+        writer.fixed(self.stamp.modified);
+        writer.number(self.stamp.inode);
     }
 
     fn unpack(reader: &mut Reader<'_>) -> Option<Self> {
@@ -145,9 +145,9 @@ impl FileRecord {
         let size = reader.number()?;
         let modified = reader.fixed()?;
         let inode = reader.number()?;
-        let stat = Stat { size, modified, inode };
+        let stamp = FileStamp { size, modified, inode };
         let is_executable = flags & EXECUTABLE != 0;
-        Some(Self { name, blob, placed, inputs, is_executable, mapping, stat })
+        Some(Self { name, blob, placed, inputs, is_executable, mapping, stamp })
     }
 }
 
@@ -168,7 +168,7 @@ impl Key {
     }
 }
 
-impl Seal {
+impl DirStamp {
     fn pack(self, writer: &mut Writer) {
         writer.fixed(self.modified);
         // Mostly the same moment.
@@ -185,18 +185,18 @@ impl Seal {
 
 const FORGOTTEN: u8 = 0;
 const KNOWN: u8 = 1;
-const SEALED: u8 = 2;
+const STAMPED: u8 = 2;
 
 impl DirPatch {
     /// Packs what becomes of the directory.
     pub(crate) fn pack_change(&self, writer: &mut Writer) {
-        let DirChange::Known { key, seal, upserts, removals } = &self.change else {
+        let DirChange::Known { key, stamp, upserts, removals } = &self.change else {
             return writer.byte(FORGOTTEN);
         };
-        writer.byte(if seal.is_some() { SEALED } else { KNOWN });
+        writer.byte(if stamp.is_some() { STAMPED } else { KNOWN });
         key.pack(writer);
-        if let Some(seal) = seal {
-            seal.pack(writer);
+        if let Some(stamp) = stamp {
+            stamp.pack(writer);
         }
         writer.number(removals.len() as u64);
         for name in removals {
@@ -215,13 +215,13 @@ impl DirPatch {
             return Some(DirChange::Forgotten);
         }
         let key = Key::unpack(reader)?;
-        let seal = if kind == SEALED { Some(Seal::unpack(reader)?) } else { None };
+        let stamp = if kind == STAMPED { Some(DirStamp::unpack(reader)?) } else { None };
         let removals = reader.count()?;
         let removals =
             (0..removals).map(|_| reader.bytes().map(Box::from)).collect::<Option<_>>()?;
         let upserts = reader.count()?;
         let upserts = (0..upserts).map(|_| FileRecord::unpack(reader)).collect::<Option<_>>()?;
-        Some(DirChange::Known { key, seal, upserts, removals })
+        Some(DirChange::Known { key, stamp, upserts, removals })
     }
 
     /// Unpacks only the key; a directory that is forgotten has none.

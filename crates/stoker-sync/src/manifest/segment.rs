@@ -10,6 +10,7 @@
 //! afterwards.
 
 use std::fs::File;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::codec::{Reader, Writer};
@@ -17,7 +18,7 @@ use super::header::Header;
 use super::page::{Page, Pages, Slot};
 use super::record::DirPatch;
 use crate::disk;
-use crate::path::RelPath;
+use crate::path::{self, RelPath};
 
 const MAGIC: &[u8; 8] = b"stoker\x02\n";
 const PREAMBLE: usize = 8 + 4 * 8 + 4;
@@ -85,7 +86,7 @@ pub(crate) fn pack(header: &Header, patches: &[DirPatch], steps: &[u8]) -> Vec<u
     for length in lengths {
         bytes.extend_from_slice(&(length as u64).to_le_bytes());
     }
-    seal(&mut bytes, 0);
+    append_check(&mut bytes, 0);
     for part in [&packed_header.0, &index] {
         append_checked(&mut bytes, part);
     }
@@ -97,11 +98,11 @@ pub(crate) fn pack(header: &Header, patches: &[DirPatch], steps: &[u8]) -> Vec<u
 fn append_checked(bytes: &mut Vec<u8>, part: &[u8]) {
     let start = bytes.len();
     bytes.extend_from_slice(part);
-    seal(bytes, start);
+    append_check(bytes, start);
 }
 
 /// Appends the check over what was appended since `start`.
-fn seal(bytes: &mut Vec<u8>, start: usize) {
+fn append_check(bytes: &mut Vec<u8>, start: usize) {
     let check = crc32fast::hash(&bytes[start..]);
     bytes.extend_from_slice(&check.to_le_bytes());
 }
@@ -182,7 +183,7 @@ impl Segment {
     }
 
     /// Returns the path of the first directory of each page.
-    pub(crate) fn landmarks(&self) -> Result<impl Iterator<Item = &[u8]>, Damaged> {
+    pub(crate) fn page_starts(&self) -> Result<impl Iterator<Item = &[u8]>, Damaged> {
         Ok(self.slots()?.iter().map(Slot::first))
     }
 
@@ -218,5 +219,41 @@ impl Segment {
             Ok(DirPatch { path: RelPath::from_clean(path), change })
         };
         (0..self.len()?).map(patch).collect()
+    }
+
+    /// Returns the positions of the directories strictly below this one.
+    pub(super) fn below_range(&self, directory: &[u8]) -> Result<Range<usize>, Damaged> {
+        if directory.is_empty() {
+            let count = self.len()?;
+            let has_root = count > 0 && self.entry(0)?.0.is_empty();
+            return Ok(usize::from(has_root)..count);
+        }
+        let bound = |after: u8| self.lower_bound(&[directory, &[after]].concat());
+        // '0' is the byte after '/': the paths between the two are exactly those below.
+        Ok(bound(b'/')?..bound(b'0')?)
+    }
+
+    /// Calls `visit` with the name of each directory directly below this one.
+    pub(super) fn for_each_child(
+        &self,
+        directory: &[u8],
+        mut visit: impl FnMut(&[u8]),
+    ) -> Result<(), Damaged> {
+        let mut range = self.below_range(directory)?;
+        while !range.is_empty() {
+            let (found, _) = self.entry(range.start)?;
+            let below = path::below(found, directory).unwrap_or_default();
+            let name = below.split(|byte| *byte == b'/').next().unwrap_or_default();
+            visit(name);
+            // A sibling such as "a-b" sorts between "a" and "a/x", so only what is below is jumped
+            // over.
+            range.start = if name.len() == below.len() {
+                range.start + 1
+            } else {
+                let end = found.len() - below.len() + name.len();
+                self.lower_bound(&[&found[..end], b"0"].concat())?
+            };
+        }
+        Ok(())
     }
 }

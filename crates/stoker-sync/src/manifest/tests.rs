@@ -7,7 +7,7 @@ use std::io::Write;
 use proptest::prelude::*;
 
 use super::header::Header;
-use super::record::{DirChange, DirPatch, FileRecord, Inputs, Key, Seal, Stat};
+use super::record::{DirChange, DirPatch, DirStamp, FileRecord, FileStamp, Inputs, Key};
 use super::segment::{self, Damaged, Segment};
 use super::{DirRecord, Manifest};
 use crate::path::RelPath;
@@ -23,7 +23,7 @@ fn record() -> impl Strategy<Value = FileRecord> {
                 Inputs::default()
             };
             let placed = if is_made { ObjectId([9; 20]) } else { ObjectId(id) };
-            let stat = Stat { size, modified, inode };
+            let stamp = FileStamp { size, modified, inode };
             let name = name.as_bytes().into();
             FileRecord {
                 name,
@@ -32,16 +32,16 @@ fn record() -> impl Strategy<Value = FileRecord> {
                 inputs,
                 is_executable,
                 mapping: uses,
-                stat,
+                stamp,
             }
         },
     )
 }
 
-fn seal(noise: &[u8; 20]) -> Seal {
+fn stamp(noise: &[u8; 20]) -> DirStamp {
     let [modified, changed, inode] =
         [0, 6, 12].map(|at| u64::from(noise[at]) << (noise[at + 1] % 56));
-    Seal { modified, changed, inode }
+    DirStamp { modified, changed, inode }
 }
 
 fn change() -> impl Strategy<Value = DirChange> {
@@ -53,8 +53,8 @@ fn change() -> impl Strategy<Value = DirChange> {
             let removals = removals.into_iter().map(|name| name.as_bytes().into());
             let removals =
                 removals.filter(|name| !upserts.iter().any(|file| file.name == *name)).collect();
-            let seal = (tree[0] > 99).then(|| seal(&tree));
-            DirChange::Known { key: Key(vec![(1, ObjectId(tree))]), seal, upserts, removals }
+            let stamp = (tree[0] > 99).then(|| stamp(&tree));
+            DirChange::Known { key: Key(vec![(1, ObjectId(tree))]), stamp, upserts, removals }
         },
     );
     prop_oneof![3 => known, 1 => Just(DirChange::Forgotten)]
@@ -93,10 +93,10 @@ fn expected(parts: &[Vec<DirPatch>]) -> std::collections::BTreeMap<Vec<u8>, DirR
             DirChange::Forgotten => {
                 dirs.remove(patch.path.as_bytes());
             }
-            DirChange::Known { key, seal, upserts, removals } => {
+            DirChange::Known { key, stamp, upserts, removals } => {
                 let dir: &mut DirRecord = dirs.entry(patch.path.to_vec()).or_default();
                 dir.key = key.clone();
-                dir.seal = *seal;
+                dir.stamp = *stamp;
                 dir.files.retain(|file| {
                     !removals.contains(&file.name)
                         && !upserts.iter().any(|new| new.name == file.name)
@@ -176,8 +176,8 @@ proptest! {
     ) {
         let manifest = chain(&parts);
         let mut seen = Vec::new();
-        for stretch in manifest.stretches(count) {
-            let Ok(()) = manifest.walk(stretch, |path, record| {
+        for range in manifest.split(count) {
+            let Ok(()) = manifest.walk(range, |path, record| {
                 seen.push((path.to_vec(), record));
                 Ok::<(), Infallible>(())
             });
@@ -200,7 +200,7 @@ fn many() -> Vec<DirPatch> {
         let upserts = vec![FileRecord { name, ..record }];
         let key = Key(vec![(0, ObjectId([7; 20]))]);
         let path = RelPath::parse(format!("projects/{:03}/{number:05}", number / 100)).unwrap();
-        DirPatch { path, change: DirChange::Known { key, seal: None, upserts, removals: vec![] } }
+        DirPatch { path, change: DirChange::Known { key, stamp: None, upserts, removals: vec![] } }
     };
     (0..5_000).map(patch).collect()
 }
@@ -216,7 +216,7 @@ fn a_directory_is_found_among_many_pages() {
     assert_eq!(manifest.dir(b"a"), None);
     assert_eq!(manifest.dir(b"zzz"), None);
     assert_eq!(manifest.dirs_within(b"projects/007").len(), 100);
-    assert!(manifest.stretches(2).len() == 2 && !manifest.is_damaged());
+    assert!(manifest.split(2).len() == 2 && !manifest.is_damaged());
 }
 
 #[test]

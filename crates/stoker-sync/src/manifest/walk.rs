@@ -10,12 +10,12 @@ use super::{DirRecord, Manifest, fold};
 
 /// A part of the manifest, from one path to before another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stretch<'a> {
+pub(crate) struct PathRange<'a> {
     from: &'a [u8],
     to: Option<&'a [u8]>,
 }
 
-impl Stretch<'_> {
+impl PathRange<'_> {
     /// The whole manifest.
     pub(crate) const ALL: Self = Self { from: b"", to: None };
 }
@@ -31,25 +31,25 @@ struct Cursor<'a> {
 
 impl Manifest {
     /// Divides the manifest into so many stretches of about the same size, or fewer.
-    pub(crate) fn stretches(&self, count: usize) -> Vec<Stretch<'_>> {
-        let landmarks: Vec<&[u8]> = match self.segments.first().map(Segment::landmarks) {
-            Some(landmarks) => self.sound(landmarks.map(Iterator::collect)),
+    pub(crate) fn split(&self, count: usize) -> Vec<PathRange<'_>> {
+        let page_starts: Vec<&[u8]> = match self.segments.first().map(Segment::page_starts) {
+            Some(page_starts) => self.sound(page_starts.map(Iterator::collect)),
             None => Vec::new(),
         };
-        let share = landmarks.len().div_ceil(count.max(1)).max(1);
-        let bounds: Vec<&[u8]> = landmarks.into_iter().skip(share).step_by(share).collect();
+        let share = page_starts.len().div_ceil(count.max(1)).max(1);
+        let bounds: Vec<&[u8]> = page_starts.into_iter().skip(share).step_by(share).collect();
         let begins = std::iter::once(&b""[..]).chain(bounds.iter().copied());
         let ends = bounds.iter().copied().map(Some).chain([None]);
-        begins.zip(ends).map(|(from, to)| Stretch { from, to }).collect()
+        begins.zip(ends).map(|(from, to)| PathRange { from, to }).collect()
     }
 
     /// Calls `visit` with every known directory of a stretch, sorted by path.
     pub(crate) fn walk<E>(
         &self,
-        stretch: Stretch<'_>,
+        range: PathRange<'_>,
         mut visit: impl FnMut(&[u8], DirRecord) -> Result<(), E>,
     ) -> Result<(), E> {
-        let cursors = self.segments.iter().map(|segment| Cursor::new(segment, stretch));
+        let cursors = self.segments.iter().map(|segment| Cursor::new(segment, range));
         let mut cursors: Vec<Cursor<'_>> = self.sound(cursors.collect());
         let Some((first, later)) = cursors.split_first_mut() else { return Ok(()) };
         let mut path = Vec::new();
@@ -82,7 +82,7 @@ fn least(cursors: &[Cursor<'_>]) -> Option<Vec<u8>> {
 }
 
 impl<'a> Cursor<'a> {
-    fn new(segment: &'a Segment, Stretch { from, to }: Stretch<'_>) -> Result<Self, Damaged> {
+    fn new(segment: &'a Segment, PathRange { from, to }: PathRange<'_>) -> Result<Self, Damaged> {
         let next = segment.lower_bound(from)?;
         let end = to.map_or_else(|| segment.len(), |to| segment.lower_bound(to))?;
         let mut cursor = Self { segment, next, end, page: None };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stoker_text::glob::Glob;
 
-use crate::request::{Look, Patch, Templating};
+use crate::request::{DriftCheck, Patch, Templating};
 use crate::source::Kind;
 use crate::testing::{Commit, Scratch, request, sync};
 use crate::{Report, Request};
@@ -48,7 +48,11 @@ fn text_is_rendered_and_what_is_binary_or_plain_is_copied() {
     assert_eq!(bytes("projects/plain"), b"no action\xff");
     assert_eq!(bytes("projects/data.bin"), b"\0{{.Broken");
     // Made bytes are what drift is measured against.
-    let report = sync(&scratch, &commit, &Request { look: Look::Content, ..templated(&commit) });
+    let report = sync(
+        &scratch,
+        &commit,
+        &Request { drift_check: DriftCheck::Content, ..templated(&commit) },
+    );
     assert!(report.unwrap().drift.is_empty());
 }
 
@@ -153,7 +157,8 @@ fn a_resource_with_a_changed_file_loses_its_signature_and_others_keep_it() {
     assert_eq!(scratch.read("data/projects/a/resource.json"), UNSIGNED);
     assert_eq!(scratch.read("data/projects/b/resource.json"), RESOURCE);
     let again =
-        sync(&scratch, &commit, &Request { look: Look::Stat, ..only_config.clone() }).unwrap();
+        sync(&scratch, &commit, &Request { drift_check: DriftCheck::Stat, ..only_config.clone() })
+            .unwrap();
     assert!(changed(&again).is_empty() && again.drift.is_empty());
     sync(&scratch, &commit, &wanted).unwrap();
     assert!(!scratch.read("data/projects/a/resource.json").contains("Signature"));
@@ -167,7 +172,7 @@ fn a_resource_with_a_changed_file_loses_its_signature_and_others_keep_it() {
 fn what_the_gateway_rewrites_in_resource_json_is_no_drift() {
     let scratch = Scratch::new();
     let commit = Commit::of([("p/a/view.json", "{}"), ("p/a/resource.json", RESOURCE)]);
-    let wanted = Request { look: Look::Stat, ..request(&commit, ["p:projects"]) };
+    let wanted = Request { drift_check: DriftCheck::Stat, ..request(&commit, ["p:projects"]) };
     sync(&scratch, &commit, &wanted).unwrap();
     let rewritten = r#"{"attributes":{"lastModificationSignature":"new","lastModification":{"actor":"external"}},"scope":"G"}"#;
     scratch.write("data/projects/a/resource.json", rewritten);
@@ -204,7 +209,8 @@ fn a_drifted_file_is_made_again() {
     sync(&scratch, &commit, &templated(&commit)).unwrap();
     scratch.write("data/projects/t.txt", "edited by hand");
     let report =
-        sync(&scratch, &commit, &Request { look: Look::Stat, ..templated(&commit) }).unwrap();
+        sync(&scratch, &commit, &Request { drift_check: DriftCheck::Stat, ..templated(&commit) })
+            .unwrap();
     assert_eq!(report.drift.len(), 1);
     assert_eq!(scratch.read("data/projects/t.txt"), "on site-1");
 }

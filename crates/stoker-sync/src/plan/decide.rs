@@ -1,9 +1,9 @@
 //! From what should be and what is to what will be done: pure.
 
+mod case_folding;
 mod delete;
 mod foreign;
 mod record;
-mod spelling;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -11,30 +11,30 @@ use super::draft::{Candidate, Cause, DirDraft};
 use super::{Action, Change, DriftKind, Drifted, Error, MassDeletion, Put, Work};
 use crate::compose::below_mapping;
 use crate::compose::mount::{Content, Mount};
-use crate::disk::{Look, Nature};
+use crate::disk::{FileType, Stat};
 use crate::manifest::Manifest;
 use crate::manifest::header::Header;
-use crate::manifest::record::{FileRecord, Stat};
-use crate::own::Ownership;
+use crate::manifest::record::{FileRecord, FileStamp};
+use crate::ownership::Ownership;
 use crate::path::{self, RelPath};
 use crate::request::{DriftPolicy, Request};
-use crate::survey::{Found, Site};
-use crate::warning::{Code, Warning};
+use crate::survey::{FoundDir, FoundFile};
+use crate::warning::{Warning, WarningCode};
 
 /// What is on disk, in the order of the drafts and their candidates.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
-    pub(crate) sites: Vec<Site>,
-    pub(crate) found: Vec<Vec<Found>>,
+    pub(crate) found_dirs: Vec<FoundDir>,
+    pub(crate) found_files: Vec<Vec<FoundFile>>,
     /// Dropped files that are not as the last sync left them.
     pub(crate) changed_drops: HashSet<RelPath>,
     /// Files in owned directories that nobody knows.
-    pub(crate) foreign: BTreeMap<RelPath, Nature>,
+    pub(crate) foreign: BTreeMap<RelPath, FileType>,
 }
 
 /// What deciding goes by.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Decision<'a> {
+pub(crate) struct DecideInput<'a> {
     pub(crate) request: &'a Request,
     pub(crate) mounts: &'a [Mount],
     pub(crate) ownership: &'a Ownership<'a>,
@@ -73,7 +73,7 @@ pub(crate) struct Counts {
 
 /// Decisions in the making.
 struct Deciding<'a> {
-    by: Decision<'a>,
+    input: DecideInput<'a>,
     facts: &'a Facts,
     /// Files of ours that go, with the mapping of the last sync that brought them.
     dropped: HashMap<RelPath, u16>,
@@ -82,42 +82,42 @@ struct Deciding<'a> {
     /// Those of them that go.
     orphans: BTreeSet<RelPath>,
     /// Files of ours that stay under another spelling: how they will be spelled, and how they were.
-    respelled: HashMap<RelPath, RelPath>,
+    case_renamed: HashMap<RelPath, RelPath>,
     /// Directories that may go on to hold one that nobody knows any more: that they look as they
     /// did proves nothing.
-    unsealed: HashSet<RelPath>,
-    grafts: BTreeSet<RelPath>,
+    unstamped: HashSet<RelPath>,
+    new_dirs: BTreeSet<RelPath>,
     out: Decided,
 }
 
 /// What becomes of a candidate.
 #[derive(Debug, Clone, Copy)]
-enum Outcome {
+enum FileDecision {
     /// It is written.
     Write(Action),
     /// It is there already.
-    Adopt(Stat),
+    Adopt(FileStamp),
     /// It differs, and the policy is to say so only.
     Leave,
 }
 
-impl Decision<'_> {
+impl DecideInput<'_> {
     /// Decides.
     pub(crate) fn run(self, mut drafts: Vec<DirDraft>, facts: &Facts) -> Result<Decided, Error> {
         let is_left_behind = |draft: &&DirDraft| draft.last.is_some() && draft.is_forgotten();
         let mut deciding = Deciding {
-            by: self,
+            input: self,
             facts,
             dropped: HashMap::new(),
             foreign: Vec::new(),
             orphans: BTreeSet::new(),
-            respelled: HashMap::new(),
-            unsealed: drafts
+            case_renamed: HashMap::new(),
+            unstamped: drafts
                 .iter()
                 .filter(is_left_behind)
                 .map(|draft| draft.path.parent())
                 .collect(),
-            grafts: BTreeSet::new(),
+            new_dirs: BTreeSet::new(),
             out: Decided::default(),
         };
         deciding.see_what_goes(&drafts);
@@ -135,7 +135,7 @@ impl Decision<'_> {
 impl Deciding<'_> {
     fn finish(mut self) -> Decided {
         self.report_foreign();
-        self.out.work.grafts = outermost(self.grafts);
+        self.out.work.new_dirs = outermost(self.new_dirs);
         self.out.changes.sort_by(|one, other| one.path.cmp(&other.path));
         self.out.drift.sort();
         self.out
@@ -146,16 +146,16 @@ impl Deciding<'_> {
         let is_forgotten = draft.is_forgotten();
         let candidates = std::mem::take(&mut draft.candidates);
         if !candidates.is_empty() {
-            self.check_site(&facts.sites[index])?;
+            self.check_site(&facts.found_dirs[index])?;
         }
         let mut upserts = Vec::new();
-        for (file, found) in candidates.into_iter().zip(&facts.found[index]) {
+        for (file, found) in candidates.into_iter().zip(&facts.found_files[index]) {
             let path = draft.path.join(&file.name);
             let outcome = self.judge(&file, &path, found)?;
-            self.out.left += u64::from(matches!(outcome, Outcome::Leave));
+            self.out.left += u64::from(matches!(outcome, FileDecision::Leave));
             let slot = (self.out.work.patches.len(), upserts.len());
             upserts.extend(self.record(&file, outcome));
-            if let Outcome::Write(action) = outcome {
+            if let FileDecision::Write(action) = outcome {
                 self.change(&path, action, file.mapping);
                 self.out.work.puts.push(put(file, path, slot));
             }
@@ -165,19 +165,19 @@ impl Deciding<'_> {
     }
 
     /// Checks the place of a directory in which files are to be written.
-    fn check_site(&mut self, site: &Site) -> Result<(), Error> {
+    fn check_site(&mut self, site: &FoundDir) -> Result<(), Error> {
         match site {
-            Site::Present => {}
-            Site::Missing { from } => {
-                self.grafts.insert(from.clone());
+            FoundDir::Present => {}
+            FoundDir::Missing { from } => {
+                self.new_dirs.insert(from.clone());
             }
-            Site::Blocked { at, .. } if self.dropped.contains_key(at) => {
-                self.grafts.insert(at.clone());
+            FoundDir::Blocked { at, .. } if self.dropped.contains_key(at) => {
+                self.new_dirs.insert(at.clone());
             }
-            Site::Blocked { at, nature: Nature::Link } => {
+            FoundDir::Blocked { at, file_type: FileType::Link } => {
                 return Err(Error::Link { path: at.clone() });
             }
-            Site::Blocked { at, .. } => {
+            FoundDir::Blocked { at, .. } => {
                 let found = "there is a file that no sync brought";
                 return Err(Error::Conflict { path: at.clone(), wanted: "a directory", found });
             }
@@ -185,12 +185,17 @@ impl Deciding<'_> {
         Ok(())
     }
 
-    fn judge(&mut self, file: &Candidate, path: &RelPath, found: &Found) -> Result<Outcome, Error> {
+    fn judge(
+        &mut self,
+        file: &Candidate,
+        path: &RelPath,
+        found: &FoundFile,
+    ) -> Result<FileDecision, Error> {
         match found {
-            Found::Wanted(look) if !self.respelled.contains_key(path) => {
-                return Ok(self.adopt(file, path, look));
+            FoundFile::Wanted(stat) if !self.case_renamed.contains_key(path) => {
+                return Ok(self.adopt(file, path, stat));
             }
-            Found::Dir(files) => {
+            FoundFile::Dir(files) => {
                 // A directory of ours may hold orphans, which go with it; one that nobody here made
                 // may not.
                 let is_ours = files.iter().any(|inside| self.dropped.contains_key(inside));
@@ -203,38 +208,41 @@ impl Deciding<'_> {
                 }
                 self.out.work.clears.push(path.clone());
             }
-            Found::Other(_) | Found::Odd
+            FoundFile::Other(_) | FoundFile::Odd
                 if file.cause == Cause::Commit && file.record.as_ref().is_some_and(is_known) =>
             {
                 let message = "it had been changed here; the new content has replaced it";
-                self.warn(Code::DriftOverwritten, path, message);
+                self.warn(WarningCode::DriftOverwritten, path, message);
             }
-            Found::Nothing | Found::Wanted(_) | Found::Intact(_) | Found::Other(_) | Found::Odd => {
-            }
+            FoundFile::Nothing
+            | FoundFile::Wanted(_)
+            | FoundFile::Intact(_)
+            | FoundFile::Other(_)
+            | FoundFile::Odd => {}
         }
         // A directory that makes way is no file that was modified.
-        let is_missing = matches!(found, Found::Nothing | Found::Dir(_));
+        let is_missing = matches!(found, FoundFile::Nothing | FoundFile::Dir(_));
         let kind = if is_missing { DriftKind::Missing } else { DriftKind::Modified };
         if self.is_left(file, path, kind) {
-            return Ok(Outcome::Leave);
+            return Ok(FileDecision::Leave);
         }
-        Ok(Outcome::Write(if is_missing { Action::Add } else { Action::Modify }))
+        Ok(FileDecision::Write(if is_missing { Action::Add } else { Action::Modify }))
     }
 
     /// Takes a file that has the right bytes already; its permissions may have to follow. Those of
     /// somebody else's file can't be changed; but the file can be replaced.
-    fn adopt(&mut self, file: &Candidate, path: &RelPath, look: &Look) -> Outcome {
-        if !look.is_mode_of(file.is_executable) {
+    fn adopt(&mut self, file: &Candidate, path: &RelPath, stat: &Stat) -> FileDecision {
+        if !stat.is_mode_of(file.is_executable) {
             if self.is_left(file, path, DriftKind::Modified) {
-                return Outcome::Leave;
+                return FileDecision::Leave;
             }
-            if !look.may_be_chmoded_by(self.by.user) {
-                return Outcome::Write(Action::Modify);
+            if !stat.may_be_chmoded_by(self.input.user) {
+                return FileDecision::Write(Action::Modify);
             }
             self.out.work.chmods.push((path.clone(), file.is_executable));
             self.change(path, Action::Mode, file.mapping);
         }
-        Outcome::Adopt(look.stat)
+        FileDecision::Adopt(stat.stamp)
     }
 
     /// Names a file that drifted; returns whether that is all that is to be done.
@@ -243,10 +251,10 @@ impl Deciding<'_> {
             return false;
         }
         self.out.drift.push(Drifted { path: path.clone(), kind });
-        self.by.request.drift == DriftPolicy::Report
+        self.input.request.drift == DriftPolicy::Report
     }
 
-    fn warn(&mut self, code: Code, path: &RelPath, message: &str) {
+    fn warn(&mut self, code: WarningCode, path: &RelPath, message: &str) {
         self.out.warnings.push(Warning::new(code, path.clone(), message));
     }
 
@@ -259,8 +267,8 @@ impl Deciding<'_> {
 
     /// Returns where a mapping has a path in the source.
     fn source_of(&self, path: &RelPath, mapping: usize) -> Option<RelPath> {
-        let mount = self.by.mounts.get(mapping)?;
-        let mut source = self.by.request.mappings.get(mapping)?.source.clone();
+        let mount = self.input.mounts.get(mapping)?;
+        let mut source = self.input.request.mappings.get(mapping)?.source.clone();
         if matches!(mount.content, Content::Dir(_)) {
             source.push(below_mapping(mount, path));
         }
@@ -279,9 +287,9 @@ fn dropped(draft: &DirDraft) -> impl Iterator<Item = (RelPath, u16)> {
 }
 
 fn put(file: Candidate, path: RelPath, slot: (usize, usize)) -> Put {
-    let Candidate { blob, placed, is_executable, recipe, made_size, .. } = file;
-    let size = made_size.unwrap_or_default();
-    Put { path, blob, placed, is_executable, size, recipe, slot }
+    let Candidate { blob, placed, is_executable, transform, transformed_size, .. } = file;
+    let size = transformed_size.unwrap_or_default();
+    Put { path, blob, placed, is_executable, size, transform, slot }
 }
 
 /// Of directories within each other only the outermost is moved.

@@ -6,8 +6,8 @@ use crate::compose::{Composed, Wanted};
 use crate::manifest::header::MappingRecord;
 use crate::manifest::record::{FileRecord, Inputs, Key, NO_MAPPING};
 use crate::manifest::{DirRecord, Manifest};
-use crate::manipulate::Recipe;
-use crate::own::{Ownership, Spared};
+use crate::manipulate::Transform;
+use crate::ownership::{Ownership, Spared};
 use crate::path::RelPath;
 use crate::request::Request;
 use crate::source::ObjectId;
@@ -60,9 +60,9 @@ pub(crate) struct Candidate {
     /// The id that its bytes must have: the blob's, until a recipe says otherwise.
     pub(crate) placed: ObjectId,
     /// The size of its bytes, if they are made.
-    pub(crate) made_size: Option<u64>,
+    pub(crate) transformed_size: Option<u64>,
     pub(crate) inputs: Inputs,
-    pub(crate) recipe: Option<Recipe>,
+    pub(crate) transform: Option<Transform>,
     pub(crate) is_executable: bool,
     pub(crate) mapping: u16,
     pub(crate) record: Option<FileRecord>,
@@ -161,9 +161,9 @@ impl Drafting<'_> {
             name,
             blob,
             placed: blob,
-            made_size: None,
+            transformed_size: None,
             inputs: Inputs::default(),
-            recipe: None,
+            transform: None,
             is_executable,
             mapping,
             record: record.map(|(_, record)| record.clone()),

@@ -34,7 +34,7 @@ pub struct Place {
 
 /// Files and deletions by mapping.
 #[derive(Debug, Default)]
-pub(super) struct Census {
+pub(super) struct DeletionCounts {
     places: BTreeMap<Place, Tally>,
 }
 
@@ -45,7 +45,7 @@ struct Tally {
     total: u64,
 }
 
-impl Census {
+impl DeletionCounts {
     /// Counts files that the last sync had left.
     pub(super) fn add(&mut self, place: Place, files: u64) {
         self.places.entry(place).or_default().total += files;
@@ -114,9 +114,9 @@ impl fmt::Display for Place {
 /// Blobs that are written at places where they were not: a deleted file with such a blob only
 /// moved.
 #[derive(Debug, Default)]
-pub(super) struct Arrivals(HashMap<ObjectId, u64>);
+pub(super) struct AddedBlobs(HashMap<ObjectId, u64>);
 
-impl Arrivals {
+impl AddedBlobs {
     /// Counts a file that is new at its place.
     pub(super) fn add(&mut self, blob: ObjectId) {
         *self.0.entry(blob).or_default() += 1;
@@ -141,24 +141,24 @@ mod tests {
 
     #[test]
     fn a_mapping_may_not_lose_all_though_others_at_its_place_keep_theirs() {
-        let mut census = Census::default();
-        census.add(place("core"), 60);
-        census.add(place("site"), 12);
-        (0..11).for_each(|_| census.delete(place("site")));
-        assert_eq!(census.check(Deletion::Percent(50)), Ok(()));
-        census.delete(place("site"));
-        let refusal = census.check(Deletion::Percent(50)).unwrap_err().to_string();
+        let mut counts = DeletionCounts::default();
+        counts.add(place("core"), 60);
+        counts.add(place("site"), 12);
+        (0..11).for_each(|_| counts.delete(place("site")));
+        assert_eq!(counts.check(Deletion::Percent(50)), Ok(()));
+        counts.delete(place("site"));
+        let refusal = counts.check(Deletion::Percent(50)).unwrap_err().to_string();
         let said = "this would delete 12 of 12 files in \"projects\" that came from \"site\"";
         assert_eq!(refusal, said);
-        assert_eq!(census.check(Deletion::Unlimited), Ok(()));
+        assert_eq!(counts.check(Deletion::Unlimited), Ok(()));
     }
 
     #[test]
     fn one_arrival_excuses_one_deletion() {
-        let (mut arrivals, blob) = (Arrivals::default(), ObjectId([7; 20]));
-        arrivals.add(blob);
-        assert!(arrivals.take(blob));
-        assert!(!arrivals.take(blob));
-        assert!(!arrivals.take(ObjectId([8; 20])));
+        let (mut added, blob) = (AddedBlobs::default(), ObjectId([7; 20]));
+        added.add(blob);
+        assert!(added.take(blob));
+        assert!(!added.take(blob));
+        assert!(!added.take(ObjectId([8; 20])));
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Blob, Files};
 use crate::compose::Case;
-use crate::name;
 use crate::path::{self, below, file_name, within};
 use crate::request::{Mapping, Presence, Prune, Request};
+use crate::reserved;
 use crate::source::Kind;
 
 type Path = Vec<u8>;
@@ -100,7 +100,7 @@ fn items(found: &[(&Mapping, Found<'_>)], request: &Request) -> Vec<Item> {
                 _ => below(path, &target).unwrap_or_default(),
             };
             let excludes = &request.excludes;
-            name::keeper(path, Case::Matters).is_some()
+            reserved::reserved_for(path, Case::Matters).is_some()
                 || if is_dir {
                     excludes.excludes_all_below(path)
                         || !inner.is_empty() && excludes.excludes_all_below(inner)
@@ -200,7 +200,7 @@ fn desired<'a>(
         for (path, below, (kind, content)) in files {
             let is_dir_out = |dir: &[u8]| {
                 let inner = super::super::path::below(dir, &target).unwrap_or_default();
-                name::keeper(dir, Case::Matters).is_some()
+                reserved::reserved_for(dir, Case::Matters).is_some()
                     || request.excludes.excludes_all_below(dir)
                     || (!inner.is_empty() && request.excludes.excludes_all_below(inner))
             };
@@ -211,7 +211,7 @@ fn desired<'a>(
                 }
                 desired.remove(dir);
             }
-            let is_out = name::keeper(&path, Case::Matters).is_some()
+            let is_out = reserved::reserved_for(&path, Case::Matters).is_some()
                 || request.excludes.excludes(&path)
                 || request.excludes.excludes(&below);
             let is_file = matches!(kind, Kind::File | Kind::Executable);
@@ -262,7 +262,7 @@ fn is_held(
         };
         matches!(found, Found::Absent) && owner.map_or_else(is_there, |owner| is_of(mapping, owner))
     };
-    name::keeper(path, Case::Matters).is_none()
+    reserved::reserved_for(path, Case::Matters).is_none()
         && !is_excluded(path, owner, found, request)
         && found.iter().any(is_frozen)
 }
@@ -270,7 +270,7 @@ fn is_held(
 /// Returns whether a file of ours stays though the commit does not hold it.
 fn stays(path: &[u8], world: &World, found: &[(&Mapping, Found<'_>)], request: &Request) -> bool {
     let owner = world.ours.get(path).and_then(Option::as_ref);
-    name::keeper(path, Case::Matters).is_some()
+    reserved::reserved_for(path, Case::Matters).is_some()
         || is_excluded(path, owner, found, request)
         || is_held(path, owner, found, request)
 }
@@ -284,7 +284,7 @@ fn is_pruned(path: &[u8], found: &[(&Mapping, Found<'_>)], request: &Request) ->
     let mut deciding = claims.filter(|(mapping, _)| Some(mapping.destination.len()) == innermost);
     innermost.is_some_and(|length| length > 0)
         && deciding.all(|(mapping, _)| mapping.prune == Prune::Foreign)
-        && name::keeper(path, Case::Matters).is_none()
+        && reserved::reserved_for(path, Case::Matters).is_none()
         && !is_excluded(path, None, found, request)
         && !is_held(path, None, found, request)
 }

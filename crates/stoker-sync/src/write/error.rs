@@ -53,7 +53,7 @@ pub enum Error {
     },
     /// A file could not be made from its blob.
     #[error("failed to make {path:?}")]
-    Make {
+    Transform {
         /// The destination.
         path: RelPath,
         /// What is wrong.

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use crate::dir_stamp;
 use crate::disk::{Dir, DiskError};
 use crate::journal;
-use crate::manifest::record::Seal;
-use crate::name::STAGING_DIR;
+use crate::manifest::record::DirStamp;
 use crate::path::{self, RelPath};
-use crate::seal;
+use crate::reserved::STAGING_DIR;
 
 /// The staging directory of a run.
 #[derive(Debug)]
 pub(crate) struct Stage {
     dir: Dir,
-    grafts: Vec<RelPath>,
+    new_dirs: Vec<RelPath>,
     /// The way to the directory that was used last, open, from the graft down.
     way: Vec<Dir>,
     /// The live path of the directory that was used last, and which graft it is in.
@@ -21,21 +21,21 @@ pub(crate) struct Stage {
     /// Directories made so far, by their path from the data root.
     made: Vec<RelPath>,
     /// How directories within grafts looked when they were left, by their live path.
-    seals: BTreeMap<RelPath, Seal>,
+    stamps: BTreeMap<RelPath, DirStamp>,
 }
 
 impl Stage {
     /// Makes an empty stage for these new directories.
-    pub(super) fn make(root: &Dir, grafts: &[RelPath]) -> Result<Self, DiskError> {
+    pub(super) fn make(root: &Dir, new_dirs: &[RelPath]) -> Result<Self, DiskError> {
         Self::remove(root)?;
         let dir = root.make_dir(STAGING_DIR.as_bytes(), 0o700)?;
         Ok(Self {
             dir,
-            grafts: grafts.to_vec(),
+            new_dirs: new_dirs.to_vec(),
             way: Vec::new(),
             last: None,
             made: Vec::new(),
-            seals: BTreeMap::new(),
+            stamps: BTreeMap::new(),
         })
     }
 
@@ -52,19 +52,19 @@ impl Stage {
     ) -> Result<(&Dir, Vec<u8>), DiskError> {
         let parent = path::parent(path);
         if self.last.as_ref().is_none_or(|(last, _)| last.as_bytes() != parent) {
-            let Some(graft) = journal::graft_of(&self.grafts, path) else {
+            let Some(new_dir) = journal::new_dir_of(&self.new_dirs, path) else {
                 return Ok((&self.dir, journal::staged_file(number)));
             };
-            self.enter(parent, graft)?;
+            self.enter(parent, new_dir)?;
         }
         let dir = self.way.last().unwrap_or(&self.dir);
         Ok((dir, path::file_name(path).to_vec()))
     }
 
     /// Goes to a directory within a graft; those on the way are made where they are missing.
-    fn enter(&mut self, directory: &[u8], graft: usize) -> Result<(), DiskError> {
-        let mut names = vec![journal::staged_dir(graft as u64)];
-        let below = path::below(directory, &self.grafts[graft]).unwrap_or_default();
+    fn enter(&mut self, directory: &[u8], new_dir: usize) -> Result<(), DiskError> {
+        let mut names = vec![journal::staged_dir(new_dir as u64)];
+        let below = path::below(directory, &self.new_dirs[new_dir]).unwrap_or_default();
         names.extend(
             below.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).map(Vec::from),
         );
@@ -78,19 +78,19 @@ impl Stage {
             self.made.push(dir.path().clone());
             self.way.push(dir);
         }
-        self.last = Some((RelPath::from_clean(directory), graft));
+        self.last = Some((RelPath::from_clean(directory), new_dir));
         Ok(())
     }
 
     /// Leaves all directories on the way but the first `kept`, and remembers how they look. The
     /// graft itself is touched when it is moved, so its look says nothing.
     fn leave(&mut self, kept: usize) -> Result<(), DiskError> {
-        let Some((directory, graft)) = self.last.take() else { return Ok(()) };
+        let Some((directory, new_dir)) = self.last.take() else { return Ok(()) };
         let mut live = directory.as_bytes();
         while self.way.len() > kept {
             let Some(dir) = self.way.pop() else { break };
-            if live != self.grafts[graft].as_bytes() {
-                self.seals.insert(RelPath::from_clean(live), dir.look_at_self()?.seal());
+            if live != self.new_dirs[new_dir].as_bytes() {
+                self.stamps.insert(RelPath::from_clean(live), dir.stat_self()?.dir_stamp());
                 live = path::parent(live);
             }
         }
@@ -101,14 +101,14 @@ impl Stage {
     /// anything has come or gone. Nothing, if there are few: then it costs nothing to list them.
     ///
     /// Nobody else has seen them yet, so they hold what they should.
-    pub(super) fn seals(&mut self) -> Result<BTreeMap<RelPath, Seal>, DiskError> {
+    pub(super) fn dir_stamps(&mut self) -> Result<BTreeMap<RelPath, DirStamp>, DiskError> {
         self.leave(0)?;
-        let mut seals = std::mem::take(&mut self.seals);
-        let is_worth_it = seals.len() >= seal::worthwhile();
-        if !is_worth_it || !seal::wait_beyond(seal::newest(seals.values()), &self.dir)? {
-            seals.clear();
+        let mut stamps = std::mem::take(&mut self.stamps);
+        let is_worth_it = stamps.len() >= dir_stamp::worthwhile();
+        if !is_worth_it || !dir_stamp::wait_beyond(dir_stamp::newest(stamps.values()), &self.dir)? {
+            stamps.clear();
         }
-        Ok(seals)
+        Ok(stamps)
     }
 
     /// Makes the names in the stage durable, directory by directory, and its own name with them: a

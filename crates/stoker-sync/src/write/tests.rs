@@ -5,7 +5,7 @@ mod source;
 use proptest::prelude::*;
 
 use crate::halves::Halves;
-use crate::request::{Look, Scan};
+use crate::request::{DriftCheck, ScanTracking};
 use crate::source::{Entry, Kind, ObjectId, Sink, Source};
 use crate::testing::{Commit, Files, Live, Scratch, request, sync, unlimited};
 use crate::{Cancel, Request};
@@ -74,7 +74,8 @@ fn a_directory_that_appears_meanwhile_is_joined() {
 fn owed_scans_are_remembered_until_they_are_settled() {
     let scratch = Scratch::new();
     let commit = Commit::of([("p/a", "1"), ("c/b", "2"), ("x", "3")]);
-    let owing = |maps: [&str; 2]| Request { scan: Scan::Owed, ..request(&commit, maps) };
+    let owing =
+        |maps: [&str; 2]| Request { scan_tracking: ScanTracking::On, ..request(&commit, maps) };
     sync(&scratch, &commit, &owing(["p:projects", "x:etc/x"])).unwrap();
     let projects = Halves { projects: true, config: false };
     assert_eq!(scratch.engine().view().owed(), projects);
@@ -82,11 +83,11 @@ fn owed_scans_are_remembered_until_they_are_settled() {
     let mut engine = scratch.engine();
     let both = Halves { projects: true, config: true };
     assert_eq!(engine.view().owed(), both);
-    engine.settle(projects).unwrap();
+    engine.record_scanned(projects).unwrap();
     assert_eq!(engine.view().owed(), Halves { projects: false, config: true });
     drop(engine);
     let mut engine = scratch.engine();
-    engine.settle(both).unwrap();
+    engine.record_scanned(both).unwrap();
     assert!(engine.view().owed().is_none());
     drop(engine);
     sync(&scratch, &commit, &owing(["p:projects", "c:config/x"])).unwrap();
@@ -100,8 +101,11 @@ fn many_small_runs_keep_the_manifest_small_and_true() {
         let (content, name) = (format!("{round}"), format!("p/dir{}/file", round % 7));
         let commit = Commit::of([(name.as_str(), content.as_str()), ("p/same", "same")]);
         sync(&scratch, &commit, &unlimited(request(&commit, ["p:projects"]))).unwrap();
-        let look = Request { look: Look::Content, ..unlimited(request(&commit, ["p:projects"])) };
-        let report = sync(&scratch, &commit, &look).unwrap();
+        let check = Request {
+            drift_check: DriftCheck::Content,
+            ..unlimited(request(&commit, ["p:projects"]))
+        };
+        let report = sync(&scratch, &commit, &check).unwrap();
         assert!(report.drift.is_empty() && report.unchanged == 2, "{report:?}");
         assert!(scratch.state().len() < 25);
     }
@@ -130,7 +134,10 @@ fn a_gateway_that_writes_and_deletes_meanwhile_never_fails_a_run() {
         }
         done.store(true, std::sync::atomic::Ordering::Relaxed);
     });
-    let wanted = Request { look: Look::Content, ..unlimited(request(&commits[1], ["p:projects"])) };
+    let wanted = Request {
+        drift_check: DriftCheck::Content,
+        ..unlimited(request(&commits[1], ["p:projects"]))
+    };
     sync(&scratch, &commits[1], &wanted).unwrap();
     assert_eq!(scratch.read("data/projects/a/x"), "2");
 }
@@ -155,7 +162,7 @@ proptest! {
         scratch.make_dir("data");
         let outside = scratch.snapshot("outside");
         let commit = Commit::of([("p/a/x", "1"), ("p/a/b/y", "2"), ("p/z", "3")]);
-        let wanted = Request { look: Look::Stat, ..unlimited(request(&commit, ["p:projects"])) };
+        let wanted = Request { drift_check: DriftCheck::Stat, ..unlimited(request(&commit, ["p:projects"])) };
         if is_known {
             sync(&scratch, &commit, &wanted).unwrap();
         }

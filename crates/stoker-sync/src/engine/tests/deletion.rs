@@ -36,7 +36,7 @@ fn a_foreign_file_that_stays_excuses_no_deletion() {
     let old = Commit::from_files(&many("p", 12));
     let new = Commit::of([("p/keep", "")]);
     let reporting = |commit: &Commit| {
-        let wanted = looking(request(commit, ["p:projects"]), Look::Stat);
+        let wanted = checking(request(commit, ["p:projects"]), DriftCheck::Stat);
         Request { drift: DriftPolicy::Report, ..wanted }
     };
     sync(&scratch, &old, &reporting(&old)).unwrap();
@@ -56,7 +56,7 @@ fn a_mass_deletion_can_be_withheld_while_everything_else_goes_on() {
     let new = Commit::from_files(&files);
     let ask = |commit: &Commit| Request {
         excess: crate::request::Excess::Withheld,
-        ..looking(request(commit, ["p:projects"]), Look::Stat)
+        ..checking(request(commit, ["p:projects"]), DriftCheck::Stat)
     };
     sync(&scratch, &old, &ask(&old)).unwrap();
     let mut state = None;

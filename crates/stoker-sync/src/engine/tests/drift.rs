@@ -8,7 +8,7 @@ use super::*;
 fn files_that_were_copied_or_restored_were_not_changed_here() {
     let old = Commit::of([("p/a/one", "1"), ("p/a/two", "2"), ("p/b", "3")]);
     let new = Commit::of([("p/a/one", "new"), ("p/a/two", "2")]);
-    for look in [Look::Touched, Look::Stat] {
+    for check in [DriftCheck::Touched, DriftCheck::Stat] {
         let scratch = Scratch::new();
         sync(&scratch, &old, &request(&old, ["p:projects"])).unwrap();
         for (path, content) in [("a/one", "1"), ("a/two", "2"), ("b", "3")] {
@@ -16,10 +16,10 @@ fn files_that_were_copied_or_restored_were_not_changed_here() {
             scratch.remove(&path);
             scratch.write(&path, content);
         }
-        let report = sync(&scratch, &new, &looking(request(&new, ["p:projects"]), look)).unwrap();
-        assert_eq!(report.warnings, [], "{look:?}");
-        assert_eq!(strings(&report.modified.paths), ["projects/a/one"], "{look:?}");
-        assert_eq!(report.drift, [], "{look:?}");
+        let report = sync(&scratch, &new, &checking(request(&new, ["p:projects"]), check)).unwrap();
+        assert_eq!(report.warnings, [], "{check:?}");
+        assert_eq!(strings(&report.modified.paths), ["projects/a/one"], "{check:?}");
+        assert_eq!(report.drift, [], "{check:?}");
     }
 }
 
@@ -27,7 +27,7 @@ fn files_that_were_copied_or_restored_were_not_changed_here() {
 fn drift_is_found_named_and_repaired() {
     let scratch = Scratch::new();
     let commit = Commit::of([("p/a/one", "1"), ("p/a/two", "2"), ("p/b/three", "3")]);
-    let wanted = looking(request(&commit, ["p:projects"]), Look::Stat);
+    let wanted = checking(request(&commit, ["p:projects"]), DriftCheck::Stat);
     sync(&scratch, &commit, &wanted).unwrap();
     scratch.write("data/projects/a/one", "edited");
     scratch.remove("data/projects/b/three");
@@ -62,9 +62,9 @@ fn an_edit_that_keeps_the_look_is_found_by_content() {
     let wanted = request(&commit, ["p:projects"]);
     sync(&scratch, &commit, &wanted).unwrap();
     scratch.edit_unseen("data/projects/a", "4321");
-    let unseen = sync(&scratch, &commit, &looking(wanted.clone(), Look::Stat)).unwrap();
+    let unseen = sync(&scratch, &commit, &checking(wanted.clone(), DriftCheck::Stat)).unwrap();
     assert_eq!(unseen.drift.len(), 0);
-    let seen = sync(&scratch, &commit, &looking(wanted, Look::Content)).unwrap();
+    let seen = sync(&scratch, &commit, &checking(wanted, DriftCheck::Content)).unwrap();
     assert_eq!(seen.drift.len(), 1);
     assert_eq!(scratch.read("data/projects/a"), "1234");
 }
@@ -83,7 +83,7 @@ fn a_foreign_file_is_found_in_a_directory_that_was_remembered_whole() {
     {
         let scratch = Scratch::new();
         let commit = many_dirs();
-        let wanted = looking(request(&commit, ["p:projects"]), Look::Stat);
+        let wanted = checking(request(&commit, ["p:projects"]), DriftCheck::Stat);
         sync(&scratch, &commit, &wanted).unwrap();
         assert_eq!(sync(&scratch, &commit, &wanted).unwrap().drift.len(), 0);
         scratch.write(place, "f");
@@ -107,7 +107,7 @@ fn a_foreign_file_is_found_in_a_directory_that_many_changes_have_touched() {
         let commit = Commit::from_files(&(0..100).map(file).collect());
         let request = Request { commit: round.to_string(), ..request(&commit, ["p:projects"]) };
         assert_eq!(sync(&scratch, &commit, &request).unwrap().drift.len(), 0);
-        wanted = Some((commit, looking(request, Look::Stat)));
+        wanted = Some((commit, checking(request, DriftCheck::Stat)));
     }
     let (commit, wanted) = wanted.unwrap();
     assert_eq!(sync(&scratch, &commit, &wanted).unwrap().drift.len(), 0);
@@ -122,7 +122,7 @@ fn what_comes_to_a_directory_that_was_left_behind_is_found() {
     let scratch = Scratch::new();
     let wanted = |commit: &Commit| {
         let excludes = Excludes::parse(["**/*.bak"]).unwrap();
-        looking(Request { excludes, ..request(commit, ["p:projects"]) }, Look::Stat)
+        checking(Request { excludes, ..request(commit, ["p:projects"]) }, DriftCheck::Stat)
     };
     sync(&scratch, &old, &wanted(&old)).unwrap();
     scratch.write("data/projects/dir/left/keep.bak", "k");
@@ -149,7 +149,7 @@ fn what_an_exclude_or_a_mapping_had_spared_goes_when_it_does_not_any_more() {
     };
     for spare in [&excluding as &dyn Fn(Request) -> Request, &sparing] {
         let scratch = Scratch::new();
-        let plain = |commit| looking(unlimited(request(commit, ["p:projects"])), Look::Stat);
+        let plain = |commit| checking(unlimited(request(commit, ["p:projects"])), DriftCheck::Stat);
         sync(&scratch, &old, &plain(&old)).unwrap();
         scratch.write("data/projects/dir/left/foreign", "f");
         sync(&scratch, &old, &spare(plain(&old))).unwrap();
@@ -164,7 +164,7 @@ fn what_an_exclude_or_a_mapping_had_spared_goes_when_it_does_not_any_more() {
 fn a_directory_that_became_a_link_is_drift() {
     let scratch = Scratch::new();
     let commit = many_dirs();
-    let wanted = looking(request(&commit, ["p:projects"]), Look::Stat);
+    let wanted = checking(request(&commit, ["p:projects"]), DriftCheck::Stat);
     sync(&scratch, &commit, &wanted).unwrap();
     scratch.rename("data/projects/3/37", "moved");
     scratch.link("data/projects/3/37", "../../../moved");
@@ -185,7 +185,7 @@ fn a_lost_or_damaged_manifest_means_comparing_by_content() {
             None => scratch.lose_manifest(),
         }
         scratch.write("data/projects/a", "edited");
-        let report = sync(&scratch, &commit, &looking(wanted, Look::Stat)).unwrap();
+        let report = sync(&scratch, &commit, &checking(wanted, DriftCheck::Stat)).unwrap();
         assert_eq!(strings(&report.modified.paths), ["projects/a"]);
         assert_eq!((report.added.count, report.deleted.count, report.unchanged), (0, 0, 2));
         assert_eq!(scratch.read("data/elsewhere/mine"), "m");

@@ -26,15 +26,15 @@ fn a_linked_destination_is_refused_and_followed_when_it_is_named() {
     scratch.make_dir("volume/projects");
     scratch.link("data/projects", "../volume/projects");
     let old = Commit::of([("p/a/x", "1"), ("p/a/y", "2"), ("p/b/z", "3")]);
-    let ask = |commit: &Commit| looking(request(commit, ["p:projects"]), Look::Stat);
+    let ask = |commit: &Commit| checking(request(commit, ["p:projects"]), DriftCheck::Stat);
     let refused = sync(&scratch, &old, &ask(&old)).unwrap_err().to_string();
     assert_eq!(refused, "\"projects\" is a symbolic link, and links are not followed");
 
     sync_following(&scratch, (&old, &ask(&old)), &["projects"]).unwrap();
     assert_eq!(scratch.read("volume/projects/a/x"), "1");
     let before = scratch.state();
-    for look in [Look::Touched, Look::Stat, Look::Content] {
-        let report = sync_following(&scratch, (&old, &looking(ask(&old), look)), &["projects"]);
+    for check in [DriftCheck::Touched, DriftCheck::Stat, DriftCheck::Content] {
+        let report = sync_following(&scratch, (&old, &checking(ask(&old), check)), &["projects"]);
         let report = report.unwrap();
         assert_eq!((report.modified.count, report.drift.len(), report.unchanged), (0, 0, 3));
     }
@@ -60,7 +60,7 @@ fn a_link_within_a_mapped_directory_is_followed_and_never_an_orphan() {
     scratch.make_dir("elsewhere");
     scratch.link("data/config/resources", "../../elsewhere");
     let commit = Commit::of([("c/resources/core/x", "1"), ("c/y", "2")]);
-    let wanted = looking(unlimited(request(&commit, ["c:config"])), Look::Stat);
+    let wanted = checking(unlimited(request(&commit, ["c:config"])), DriftCheck::Stat);
     for _ in 0..2 {
         sync_following(&scratch, (&commit, &wanted), &["config/resources"]).unwrap();
         assert_eq!(scratch.read("elsewhere/core/x"), "1");

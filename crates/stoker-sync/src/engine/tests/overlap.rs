@@ -4,7 +4,7 @@ use stoker_text::glob::Excludes;
 
 use super::strings;
 use crate::Request;
-use crate::request::{Look, Prune};
+use crate::request::{DriftCheck, Prune};
 use crate::testing::{Commit, Scratch, request, sync, unlimited};
 
 fn overlapping(commit: &Commit, maps: [&str; 2], exclude: &str) -> Request {
@@ -18,10 +18,10 @@ fn an_exclude_of_the_outer_mapping_does_not_keep_what_the_inner_one_brought() {
         Commit::of([("s1/x", "1"), ("s1/a/no", "2"), ("s2/keep", "3"), ("s2/deep/keep", "4")]);
     let new = Commit::of([("s1/x", "1"), ("s1/a/no", "2"), ("s2/other", "5")]);
     for maps in [["s1:m", "s2:m/a"], ["s2:m/a", "s1:m"]] {
-        for look in [Look::Touched, Look::Stat, Look::Content] {
+        for check in [DriftCheck::Touched, DriftCheck::Stat, DriftCheck::Content] {
             let scratch = Scratch::new();
             let run = |commit: &Commit| {
-                let request = Request { look, ..overlapping(commit, maps, "a/") };
+                let request = Request { drift_check: check, ..overlapping(commit, maps, "a/") };
                 sync(&scratch, commit, &request).unwrap()
             };
             let report = run(&old);
@@ -31,7 +31,7 @@ fn an_exclude_of_the_outer_mapping_does_not_keep_what_the_inner_one_brought() {
             assert!(!scratch.exists("data/m/a/deep") && scratch.exists("data/m/a/other"));
             scratch.write("data/m/a/foreign", "f");
             let report = run(&new);
-            let goes: &[&str] = if look == Look::Touched { &[] } else { &["m/a/foreign"] };
+            let goes: &[&str] = if check == DriftCheck::Touched { &[] } else { &["m/a/foreign"] };
             assert_eq!(strings(&report.deleted.paths), goes);
         }
     }

@@ -128,15 +128,15 @@ fn a_directory_of_the_gateways_own_is_in_the_way_though_it_is_empty() {
 fn orphans_in_a_directory_that_becomes_a_file_go_with_it() {
     let dir = Commit::of([("p/q/a/x", "dir"), ("p/b", "1")]);
     let file = Commit::of([("p/q/a", "file"), ("p/b", "1")]);
-    for look in [Look::Touched, Look::Stat, Look::Content] {
+    for check in [DriftCheck::Touched, DriftCheck::Stat, DriftCheck::Content] {
         let scratch = Scratch::new();
         sync(&scratch, &dir, &request(&dir, ["p:projects"])).unwrap();
         scratch.write("data/projects/q/a/orphan", "o");
         scratch.write("data/projects/q/a/below/orphan", "o");
-        let wanted = looking(request(&file, ["p:projects"]), look);
+        let wanted = checking(request(&file, ["p:projects"]), check);
         let report = sync(&scratch, &file, &wanted).unwrap();
         let gone = ["projects/q/a/below/orphan", "projects/q/a/orphan", "projects/q/a/x"];
-        assert_eq!(strings(&report.deleted.paths), gone, "{look:?}");
+        assert_eq!(strings(&report.deleted.paths), gone, "{check:?}");
         assert_eq!(scratch.read("data/projects/q/a"), "file");
         assert!(!scratch.exists("data/.sync-staging"));
     }
@@ -176,7 +176,7 @@ fn excluded_files_are_neither_written_nor_deleted_and_are_forgotten() {
         excludes: stoker_text::glob::Excludes::parse(["keep.txt", "projects/tmp/"]).unwrap(),
         ..plain.clone()
     };
-    sync(&scratch, &commit, &looking(excluding.clone(), Look::Stat)).unwrap();
+    sync(&scratch, &commit, &checking(excluding.clone(), DriftCheck::Stat)).unwrap();
     for path in ["keep.txt", "tmp/x", "tmp/foreign"] {
         assert!(scratch.exists(format!("data/projects/{path}")), "{path}");
     }
@@ -247,13 +247,13 @@ fn identity_files_stay_wherever_they_are_and_whatever_is_excluded() {
         ("projects/a/v", "2"),
     ]);
     for maps in [&["config:config", "projects:projects"][..], &[".:."]] {
-        for look in [Look::Touched, Look::Stat, Look::Content] {
+        for check in [DriftCheck::Touched, DriftCheck::Stat, DriftCheck::Content] {
             let scratch = Scratch::new();
             for path in kept {
                 scratch.write(format!("data/{path}"), "own");
             }
             for commit in [&old, &new] {
-                let mut wanted = looking(unlimited(request(commit, [])), look);
+                let mut wanted = checking(unlimited(request(commit, [])), check);
                 wanted.mappings = maps.iter().map(|text| map(text)).collect();
                 // A profile's own patterns replace the defaults.
                 wanted.excludes = stoker_text::glob::Excludes::parse(["none"]).unwrap();
@@ -261,7 +261,11 @@ fn identity_files_stay_wherever_they_are_and_whatever_is_excluded() {
                 sync(&scratch, commit, &wanted).unwrap();
             }
             for path in kept {
-                assert_eq!(scratch.read(format!("data/{path}")), "own", "{path} {maps:?} {look:?}");
+                assert_eq!(
+                    scratch.read(format!("data/{path}")),
+                    "own",
+                    "{path} {maps:?} {check:?}"
+                );
             }
             assert_eq!(scratch.read("data/projects/a/v"), "2");
         }
@@ -288,7 +292,7 @@ fn a_mapping_into_local_resources_owns_the_files_that_it_brings() {
     let codes: Vec<_> = report.warnings.iter().map(|warning| warning.code.as_str()).collect();
     assert_eq!(codes, ["IdentityPath"]);
     let next = Commit::of([("c/resources/core/x", "1"), ("local/config.json", "b")]);
-    let wanted = looking(request(&next, maps), Look::Stat);
+    let wanted = checking(request(&next, maps), DriftCheck::Stat);
     let report = sync(&scratch, &next, &wanted).unwrap();
     let gone = ["config/resources/local/ignition/system-properties/old.json"];
     assert_eq!(strings(&report.deleted.paths), gone);

@@ -2,27 +2,27 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::spelling::{Respelled, Spelling};
+use super::case_folding::{CaseFolding, FoldedPath};
 use super::{Deciding, all_paths, dropped};
 use crate::compose::mount::Content;
 use crate::manifest::header::{MappingRecord, Shape};
 use crate::manifest::record::FileRecord;
 use crate::path::{self, RelPath};
 use crate::plan::draft::DirDraft;
-use crate::plan::limit::{Arrivals, Census, Place};
+use crate::plan::limit::{AddedBlobs, DeletionCounts, Place};
 use crate::plan::{Action, Change, DriftKind, Drifted, Error, MassDeletion};
 use crate::request::{DriftPolicy, Excess};
-use crate::warning::Code;
+use crate::warning::WarningCode;
 
 impl Deciding<'_> {
     /// Finds the files that go: those of ours that are dropped, and orphans.
     pub(super) fn see_what_goes(&mut self, drafts: &[DirDraft]) {
-        let spelling = Spelling::of(drafts, self.by.ownership.case());
+        let case_folding = CaseFolding::of(drafts, self.input.ownership.case());
         for (live, mapping) in drafts.iter().flat_map(dropped) {
-            let Respelled { path, is_wanted, differing } = spelling.respell(&live);
-            self.out.work.respellings.extend(differing);
+            let FoldedPath { path, is_wanted, differing } = case_folding.fold_path(&live);
+            self.out.work.case_renames.extend(differing);
             if is_wanted {
-                self.respelled.insert(path, live);
+                self.case_renamed.insert(path, live);
             } else {
                 self.dropped.insert(path, mapping);
             }
@@ -30,11 +30,11 @@ impl Deciding<'_> {
         if self.facts.foreign.is_empty() {
             return;
         }
-        let is_left = self.by.is_same_profile && self.by.request.drift == DriftPolicy::Report;
+        let is_left = self.input.is_same_profile && self.input.request.drift == DriftPolicy::Report;
         let wanted = all_paths(drafts, |draft| draft.candidates.iter().map(|file| &*file.name));
-        for live in self.facts.foreign.keys().filter(|path| self.by.ownership.prunes(path)) {
-            let Respelled { path, differing, .. } = spelling.respell(live);
-            if self.respelled.contains_key(&path) || self.dropped.contains_key(&path) {
+        for live in self.facts.foreign.keys().filter(|path| self.input.ownership.prunes(path)) {
+            let FoldedPath { path, differing, .. } = case_folding.fold_path(live);
+            if self.case_renamed.contains_key(&path) || self.dropped.contains_key(&path) {
                 continue;
             }
             let is_wanted = wanted.contains(&path);
@@ -43,14 +43,14 @@ impl Deciding<'_> {
             if !is_left && !is_wanted {
                 self.orphans.insert(path);
             }
-            self.out.work.respellings.extend(differing);
+            self.out.work.case_renames.extend(differing);
         }
     }
 
     /// Stops a run that would delete too much, or leaves the deletions out.
     pub(super) fn limit(&mut self, drafts: &mut [DirDraft]) -> Result<(), Error> {
         let Err(excess) = self.check_limit(drafts) else { return Ok(()) };
-        let is_withheld = self.by.request.excess == Excess::Withheld && self.withhold(drafts);
+        let is_withheld = self.input.request.excess == Excess::Withheld && self.withhold(drafts);
         if !is_withheld {
             return Err(Error::MassDeletion(excess));
         }
@@ -61,9 +61,9 @@ impl Deciding<'_> {
     /// Keeps everything of ours that would be deleted, and returns whether it could: a file whose
     /// mapping is gone could not be counted by the next run.
     fn withhold(&mut self, drafts: &mut [DirDraft]) -> bool {
-        let now = &self.by.request.mappings;
+        let now = &self.input.request.mappings;
         let places: Vec<Option<u16>> = self
-            .by
+            .input
             .last
             .mappings
             .iter()
@@ -71,7 +71,7 @@ impl Deciding<'_> {
             .collect();
         let place =
             |record: &FileRecord| places.get(usize::from(record.mapping)).copied().flatten();
-        let stays: HashSet<&RelPath> = self.respelled.values().collect();
+        let stays: HashSet<&RelPath> = self.case_renamed.values().collect();
         let all = || drafts.iter().flat_map(|draft| &draft.dropped);
         if !stays.is_empty() || all().any(|record| place(record).is_none()) {
             return false;
@@ -87,30 +87,30 @@ impl Deciding<'_> {
     }
 
     fn check_limit(&self, drafts: &[DirDraft]) -> Result<(), MassDeletion> {
-        let mut census = Census::default();
-        for mapping in &self.by.last.mappings {
-            census.add(place_of(mapping), mapping.files);
+        let mut counts = DeletionCounts::default();
+        for mapping in &self.input.last.mappings {
+            counts.add(place_of(mapping), mapping.files);
         }
         let candidates = drafts.iter().flat_map(|draft| &draft.candidates);
-        let mut added = Arrivals::default();
+        let mut added = AddedBlobs::default();
         candidates.filter(|file| file.record.is_none()).for_each(|file| added.add(file.blob));
-        let stays: HashSet<&RelPath> = self.respelled.values().collect();
+        let stays: HashSet<&RelPath> = self.case_renamed.values().collect();
         let dropped = drafts.iter().flat_map(|draft| {
             draft.dropped.iter().filter(|file| !stays.contains(&draft.path.join(&file.name)))
         });
         for record in dropped {
             // One without a mapping should be gone: the run that did not get to it was allowed to.
-            let mapping = self.by.last.mappings.get(usize::from(record.mapping));
+            let mapping = self.input.last.mappings.get(usize::from(record.mapping));
             if let Some(mapping) = mapping.filter(|_| !added.take(record.blob)) {
-                census.delete(place_of(mapping));
+                counts.delete(place_of(mapping));
             }
         }
-        census.check(self.by.request.deletion)
+        counts.check(self.input.request.deletion)
     }
 
     /// Names foreign files where the last sync had left none.
     pub(super) fn report_foreign(&mut self) {
-        if self.by.is_same_profile {
+        if self.input.is_same_profile {
             self.out.drift.append(&mut self.foreign);
         }
     }
@@ -122,7 +122,7 @@ impl Deciding<'_> {
             if self.facts.changed_drops.contains(path) {
                 let message =
                     "it had been changed here; the source no longer has it, so it was deleted";
-                self.warn(Code::DriftOverwritten, path, message);
+                self.warn(WarningCode::DriftOverwritten, path, message);
             }
             let (mapping, source) = self.origin(path);
             let (path, action) = (path.clone(), Action::Delete);
@@ -135,14 +135,14 @@ impl Deciding<'_> {
 
     /// Returns the mapping by which a file goes, and for one of ours, where the source had it.
     fn origin(&self, path: &RelPath) -> (Option<usize>, Option<RelPath>) {
-        let now = &self.by.request.mappings;
+        let now = &self.input.request.mappings;
         if let Some(brought) = self.dropped.get(path) {
-            let last = self.by.last.mappings.get(usize::from(*brought));
+            let last = self.input.last.mappings.get(usize::from(*brought));
             let mapping = last.and_then(|old| now.iter().position(|new| old.is_of(new)));
             return (mapping, last.map(|old| source_in(old, path)));
         }
-        let claim = self.by.ownership.claim(path);
-        let mount = self.by.mounts.iter().rev().find(|mount| {
+        let claim = self.input.ownership.claim(path);
+        let mount = self.input.mounts.iter().rev().find(|mount| {
             matches!(mount.content, Content::Dir(_)) && Some(mount.destination.as_bytes()) == claim
         });
         (mount.map(|mount| usize::from(mount.mapping)), None)
@@ -153,7 +153,7 @@ impl Deciding<'_> {
         let mut dirs = BTreeSet::new();
         for path in gone {
             for dir in path::ancestors(path) {
-                if self.by.ownership.may_remove_dir(dir, self.by.last) {
+                if self.input.ownership.may_remove_dir(dir, self.input.last) {
                     dirs.insert(RelPath::from_clean(dir));
                 }
             }

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 
 use super::Deciding;
 use crate::compose::Case;
-use crate::name;
 use crate::path::{self, RelPath};
 use crate::plan::draft::{DirDraft, DirState};
 use crate::plan::{DriftKind, Error};
 use crate::request::Deletion;
+use crate::reserved;
 
 /// So many of them are not deleted without confirmation.
 const MANY: usize = 10;
@@ -20,7 +20,7 @@ impl Deciding<'_> {
     /// Keeps all files that no sync brought, if there are many of them or one belongs to a project
     /// that the commit does not have.
     pub(super) fn keep_foreign(&mut self, drafts: &[DirDraft]) {
-        if self.orphans.is_empty() || self.by.request.deletion.is_confirmed() {
+        if self.orphans.is_empty() || self.input.request.deletion.is_confirmed() {
             return;
         }
         if self.orphans.len() < MANY && !self.is_project_at_stake(drafts) {
@@ -36,10 +36,10 @@ impl Deciding<'_> {
 
     /// Stops a run of another repository than the last one's that would delete files of that run.
     pub(super) fn check_repository(&self) -> Result<(), Error> {
-        let (Some(now), Some(last)) = (&self.by.request.origin, &self.by.last.origin) else {
+        let (Some(now), Some(last)) = (&self.input.request.origin, &self.input.last.origin) else {
             return Ok(());
         };
-        let is_confirmed = self.by.request.deletion == Deletion::Unlimited;
+        let is_confirmed = self.input.request.deletion == Deletion::Unlimited;
         if is_confirmed || self.dropped.is_empty() || now.is_same_repository(last) {
             return Ok(());
         }
@@ -54,13 +54,15 @@ impl Deciding<'_> {
     }
 
     fn has_project(&self, project: &[u8], drafts: &[DirDraft]) -> bool {
-        let folded = match self.by.ownership.case() {
+        let folded = match self.input.ownership.case() {
             Case::Matters => None,
-            Case::Ignored => Some(name::fold(project)),
+            Case::Ignored => Some(reserved::fold(project)),
         };
         let is_in_it = |draft: &&DirDraft| match &folded {
             None => path::within(&draft.path, project),
-            Some(project) => path::within(name::fold(&draft.path).as_bytes(), project.as_bytes()),
+            Some(project) => {
+                path::within(reserved::fold(&draft.path).as_bytes(), project.as_bytes())
+            }
         };
         let mut is_seen = false;
         for draft in drafts.iter().filter(is_in_it) {
@@ -70,7 +72,7 @@ impl Deciding<'_> {
             is_seen = true;
         }
         // What this run does not look at is as the last one left it.
-        !is_seen && !self.by.manifest.dirs_within(project).is_empty()
+        !is_seen && !self.input.manifest.dirs_within(project).is_empty()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the manifest has to know of what was decided.
 
-use super::{Counts, Deciding, Outcome};
-use crate::manifest::record::{DirChange, DirPatch, FileRecord, Stat};
+use super::{Counts, Deciding, FileDecision};
+use crate::manifest::record::{DirChange, DirPatch, FileRecord, FileStamp};
 use crate::plan::draft::{Candidate, DirDraft};
 
 impl Counts {
@@ -15,13 +15,15 @@ impl Counts {
 
 impl Deciding<'_> {
     /// Returns the new record of a candidate, if it differs from the last.
-    pub(super) fn record(&mut self, file: &Candidate, outcome: Outcome) -> Option<FileRecord> {
+    pub(super) fn record(&mut self, file: &Candidate, outcome: FileDecision) -> Option<FileRecord> {
         let record = match (outcome, &file.record) {
-            (Outcome::Leave, Some(record)) => {
+            (FileDecision::Leave, Some(record)) => {
                 FileRecord { mapping: file.mapping, ..record.clone() }
             }
-            (Outcome::Adopt(stat), _) => new_record(file, stat),
-            (Outcome::Write(_) | Outcome::Leave, _) => new_record(file, Stat::default()),
+            (FileDecision::Adopt(stamp), _) => new_record(file, stamp),
+            (FileDecision::Write(_) | FileDecision::Leave, _) => {
+                new_record(file, FileStamp::default())
+            }
         };
         if let Some(last) = &file.record {
             self.uncount(last);
@@ -32,7 +34,7 @@ impl Deciding<'_> {
 
     /// Takes a file of the last sync out of the count, where counting goes on from there.
     fn uncount(&mut self, record: &FileRecord) {
-        if self.by.is_same_profile {
+        if self.input.is_same_profile {
             self.out.counts.add(record, -1);
         }
     }
@@ -49,11 +51,11 @@ impl Deciding<'_> {
             self.uncount(record);
         }
         let known = last.as_ref().map(|last| last.files.as_slice()).unwrap_or_default();
-        for place in same.iter().filter(|_| !self.by.is_same_profile) {
+        for place in same.iter().filter(|_| !self.input.is_same_profile) {
             self.out.counts.add(&known[*place], 1);
         }
         for record in kept {
-            if !self.by.is_same_profile {
+            if !self.input.is_same_profile {
                 self.out.counts.add(&record, 1);
             }
             let known = last.as_ref().and_then(|last| last.file(&record.name));
@@ -64,26 +66,26 @@ impl Deciding<'_> {
         let removals: Vec<_> =
             dropped.into_iter().chain(forgotten).map(|record| record.name).collect();
         let has_same_key = last.as_ref().is_some_and(|last| last.key == key);
-        let is_unsealed = self.unsealed.contains(&path);
+        let is_unstamped = self.unstamped.contains(&path);
         let change = if is_forgotten {
             if last.is_none() {
                 return;
             }
             DirChange::Forgotten
-        } else if has_same_key && upserts.is_empty() && removals.is_empty() && !is_unsealed {
+        } else if has_same_key && upserts.is_empty() && removals.is_empty() && !is_unstamped {
             return;
         } else {
             // Where files come or go the directory will look different. If something else changes
             // its look, the old one proves nothing, and does no harm.
-            let is_touched = !upserts.is_empty() || !removals.is_empty() || is_unsealed;
-            let seal = last.as_ref().and_then(|last| last.seal).filter(|_| !is_touched);
-            DirChange::Known { key, seal, upserts, removals }
+            let is_touched = !upserts.is_empty() || !removals.is_empty() || is_unstamped;
+            let stamp = last.as_ref().and_then(|last| last.stamp).filter(|_| !is_touched);
+            DirChange::Known { key, stamp, upserts, removals }
         };
         self.out.work.patches.push(DirPatch { path, change });
     }
 }
 
-fn new_record(file: &Candidate, stat: Stat) -> FileRecord {
+fn new_record(file: &Candidate, stamp: FileStamp) -> FileRecord {
     FileRecord {
         name: file.name.clone(),
         blob: file.blob,
@@ -91,6 +93,6 @@ fn new_record(file: &Candidate, stat: Stat) -> FileRecord {
         inputs: file.inputs,
         is_executable: file.is_executable,
         mapping: file.mapping,
-        stat,
+        stamp,
     }
 }
