@@ -23,6 +23,7 @@ mod expansion;
 mod hash;
 mod image;
 mod patch;
+mod placement;
 mod pod;
 mod resource;
 mod review;
@@ -36,7 +37,10 @@ use stoker_api::names::{AGENT_CONTAINER, Annotation, TRUE};
 use stoker_api::word::ProfileName;
 
 pub use image::{Image, InvalidImage};
+pub(crate) use patch::Entry;
 pub use patch::{Operation, Patch};
+pub use placement::{Expected, Placement};
+pub(crate) use pod::nullable;
 pub use pod::{Peek, Pod, Text};
 pub use review::{Kind, Request, Review};
 pub use validation::{Validity, validate_profile, validate_sync};
@@ -221,14 +225,8 @@ fn compose(
 /// A pod whose annotation `stoker.io/injected-hash` differs has to be restarted before a change of
 /// its GatewaySync takes effect. `None` where the pod would not get an agent.
 pub fn expected_hash(pod: &Pod<'_>, sync: &GatewaySync, settings: &Settings) -> Option<String> {
-    let mut findings = Findings::default();
-    let asked = Asked::read(pod, &mut findings);
-    let name = sync.metadata.name.as_deref()?;
-    let chosen = Chosen { name, sync: Some(sync), is_derived: false };
-    let image = image::resolve(asked.image, chosen.sync, settings, &mut findings);
-    let data = Data::find(pod, asked.data_volume, &mut findings)?;
-    let secrets = volume::secrets(chosen);
-    Some(hash::of(&image, &secrets, &data))
+    let asked = Asked::read(pod, &mut Findings::default());
+    Some(Placement::of(pod)?.expected(asked.image, sync, settings)?.hash)
 }
 
 fn choose<'a>(asked: &Asked<'a>, world: &World<'a>, findings: &mut Findings) -> Option<Chosen<'a>> {

@@ -4,6 +4,8 @@
 //! very pod, about exactly what was published.
 
 mod judge;
+mod legacy;
+mod restart;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +16,8 @@ use stoker_api::names::{Annotation, TRUE};
 use stoker_api::word::{Commit, GatewayName, ProfileName};
 
 pub use judge::{Published, judge};
+pub use legacy::{LegacyReport, LegacyReports, read_legacy};
+pub use restart::{Injected, restart_reason};
 
 /// What the controller knows of a pod.
 #[expect(clippy::struct_excessive_bools, reason = "facts about a pod, in any combination")]
@@ -35,6 +39,8 @@ pub struct Pod {
     pub is_ending: bool,
     /// Whether it has the agent's container.
     pub has_agent: bool,
+    /// What the webhook gave it; none where it has no agent.
+    pub injected: Option<Box<Injected>>,
     /// Whether no container of it has a gateway's data: then the webhook gave the agent a volume of
     /// its own.
     pub lacks_gateway: bool,
@@ -72,6 +78,10 @@ pub struct Gateway {
     pub wanted: Option<Commit>,
     /// Whether its pod has a ref of its own.
     pub is_overridden: bool,
+    /// What its agent reported, where that is one of the Go operator.
+    pub legacy: Option<LegacyReport>,
+    /// Why its pod has to be restarted before a change takes effect there.
+    pub restart_needed: Option<String>,
 }
 
 /// Returns the name of a gateway: a pure function of one pod.

@@ -7,6 +7,7 @@ pub mod admission;
 pub mod applied;
 pub mod audit;
 pub mod backoff;
+pub mod bootstrap;
 pub mod defaults;
 pub mod gateway;
 pub mod metadata;

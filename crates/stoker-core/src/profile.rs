@@ -124,6 +124,18 @@ impl Profiles {
     }
 }
 
+/// Validates cluster-wide defaults; `more` finds fault with what is not a profile's.
+pub(crate) fn check_defaults(
+    defaults: &Overrides,
+    more: impl FnOnce(&mut dyn FnMut(&str, String)),
+) -> Result<(), Invalid> {
+    let mut faults = Faults::at("sync.defaults");
+    check::overrides(defaults, &mut faults);
+    faults.path.clear();
+    more(&mut |field, message| faults.add(field, message));
+    faults.into_result(())
+}
+
 impl Faults {
     fn at(root: &str) -> Self {
         Self { path: vec![root.to_owned()], found: Vec::new() }

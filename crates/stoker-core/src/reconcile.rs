@@ -1,9 +1,11 @@
 //! What is observed of one GatewaySync becomes what is to be done: the whole decision on one page.
 
 mod event;
+mod finished;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use stoker_api::condition::{Reason, Requester};
@@ -14,14 +16,15 @@ use stoker_api::names::Annotation;
 use stoker_api::word::{RefName, RepoUrl};
 use stoker_api::{GatewaySync, SyncProfile};
 
-use crate::gateway::{self, Choice, Gateway, Pod};
+use crate::admission;
+use crate::gateway::{self, Choice, Gateway, LegacyReports, Pod};
 use crate::metadata;
 use crate::profile::Profiles;
 use crate::refs::Resolution;
 use crate::request::{self, Request};
 use crate::status::{self, Facts};
 
-pub use event::{Event, Regarding, Severity};
+pub use event::{Event, Regarding, Severity, received};
 pub use write::Write;
 
 /// Everything that was observed of one GatewaySync. A failed read is a value in it.
@@ -45,10 +48,16 @@ pub struct Observed {
     pub pods: Vec<Pod>,
     /// What agents reported, by the name of the pod.
     pub reports: BTreeMap<String, Result<Report, String>>,
+    /// What agents of the Go operator reported.
+    pub legacy: LegacyReports,
     /// The status objects that exist.
     pub shards: BTreeSet<u8>,
     /// The rights of agents.
     pub rights: Rights,
+    /// The right to hand tokens of GitHub Apps to agents.
+    pub token_writer: TokenWriter,
+    /// What the webhook would give a pod now; none where that is not known.
+    pub injection: Option<Arc<admission::Settings>>,
     /// The reason of the emergency stop, where it is in force.
     pub emergency: Option<String>,
     /// The receiver of push events.
@@ -100,6 +109,18 @@ pub enum Rights {
     },
 }
 
+/// Whether the controller may write Secrets in the namespace of a GatewaySync.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenWriter {
+    /// The administrator gives the right, or none is needed.
+    NotManaged,
+    /// The controller binds itself, as soon as a GatewaySync needs it.
+    Managed {
+        /// Whether it has.
+        is_bound: bool,
+    },
+}
+
 /// How the receiver of push events stands for this GatewaySync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receiver {
@@ -126,6 +147,8 @@ pub struct Verdict {
     pub events: Vec<Event>,
     /// The gateways, for metrics.
     pub gateways: Vec<Gateway>,
+    /// One line of the audit trail for each sync that has finished, if the status is published.
+    pub finished: Vec<String>,
 }
 
 /// Decides what is to be done about one GatewaySync.
@@ -150,12 +173,12 @@ pub fn decide(sync: &GatewaySync, observed: &Observed, now: Timestamp) -> Verdic
         pods: observed.pods.len(),
         previous,
     });
-    let published =
-        gateway::Published { metadata: next.as_ref(), override_faults: Some(&override_faults) };
-    let scheduled = observed.pods.iter().filter(|pod| pod.is_scheduled);
-    let gateways: Vec<Gateway> = scheduled
-        .map(|pod| gateway::judge(pod, observed.reports.get(&pod.name), published))
-        .collect();
+    let published = gateway::Published {
+        metadata: next.as_ref(),
+        override_faults: Some(&override_faults),
+        legacy: Some(&observed.legacy),
+    };
+    let gateways = judged(sync, observed, published);
     let facts = Facts {
         sync,
         now,
@@ -171,9 +194,26 @@ pub fn decide(sync: &GatewaySync, observed: &Observed, now: Timestamp) -> Verdic
     };
     let status = status::build(&facts);
     let events = event::events(&facts, &status);
+    let finished = finished::lines(&facts);
     let wanted = write::Wanted { request: &request, metadata: next.as_ref(), gateways: &gateways };
     let writes = write::writes(sync, observed, &wanted);
-    Verdict { writes, status, events, gateways }
+    Verdict { writes, status, events, gateways, finished }
+}
+
+fn judged(
+    sync: &GatewaySync,
+    observed: &Observed,
+    published: gateway::Published<'_>,
+) -> Vec<Gateway> {
+    let scheduled = observed.pods.iter().filter(|pod| pod.is_scheduled);
+    let judged = scheduled.map(|pod| {
+        let mut gateway = gateway::judge(pod, observed.reports.get(&pod.name), published);
+        let settings = observed.injection.as_deref();
+        gateway.restart_needed =
+            settings.and_then(|settings| gateway::restart_reason(&gateway, sync, settings));
+        gateway
+    });
+    judged.collect()
 }
 
 /// Returns which ref is wanted of a GatewaySync.

@@ -15,7 +15,7 @@ use stoker_testkit::object::{GatewaySyncBuilder, gateway_sync};
 use crate::applied::{self, Applied};
 use crate::gateway::Pod;
 use crate::reconcile::{
-    Failure, HostKeys, Observed, Receiver, Remote, Rights, Verdict, Write, decide,
+    Failure, HostKeys, Observed, Receiver, Remote, Rights, TokenWriter, Verdict, Write, decide,
 };
 use crate::refs::Resolution;
 use crate::status::condition;
@@ -58,6 +58,7 @@ pub(crate) fn pod(name: &str) -> Pod {
         is_running: true,
         is_ending: false,
         has_agent: true,
+        injected: None,
         lacks_gateway: false,
         app_name: None,
         annotations: BTreeMap::from([
@@ -98,8 +99,11 @@ pub(crate) fn observed(pods: Vec<Pod>) -> Observed {
         sync_profiles: BTreeMap::new(),
         pods,
         reports: BTreeMap::new(),
+        legacy: BTreeMap::new(),
         shards: [0].into(),
         rights: Rights::NotManaged,
+        token_writer: TokenWriter::NotManaged,
+        injection: None,
         emergency: None,
         receiver: Receiver::Off,
     }

@@ -6,12 +6,10 @@ use std::str::FromStr;
 use stoker_api::GatewaySync;
 use stoker_api::gatewaysync::{AgentImage, PullPolicy};
 use stoker_api::names::Annotation;
+use stoker_text::image::ImageRef;
 
 use super::Settings;
 use super::warning::{Findings, list};
-
-/// The longest reference that is taken.
-const LONGEST: usize = 512;
 
 /// A reference to an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +64,7 @@ pub(super) fn resolve(
     match allow(asked, &image, settings) {
         Ok(allowed) => Image { pull_policy: image.pull_policy, ..allowed },
         Err(refused) => {
-            findings.note(format!("{} {refused}", Annotation::AgentImage));
+            findings.refuse_image(format!("{} {refused}", Annotation::AgentImage));
             image
         }
     }
@@ -97,7 +95,8 @@ fn allow(asked: &str, image: &Image, settings: &Settings) -> Result<Image, Strin
     } else {
         settings.allowed_repositories.iter().map(String::as_str).collect()
     };
-    if allowed.contains(&parsed.repository.as_str()) {
+    let wanted = full_name(&parsed.repository);
+    if allowed.iter().any(|repository| full_name(repository) == wanted) {
         return Ok(parsed);
     }
     Err(format!(
@@ -108,54 +107,22 @@ fn allow(asked: &str, image: &Image, settings: &Settings) -> Result<Image, Strin
 }
 
 fn parse(text: &str) -> Option<Image> {
-    if text.len() > LONGEST {
+    let reference = ImageRef::parse(text).ok()?;
+    // An image without tag and digest would be another one tomorrow.
+    if reference.tag().is_none() && reference.digest().is_none() {
         return None;
     }
-    let (rest, digest) = match text.split_once('@') {
-        Some((rest, digest)) => (rest, Some(digest)),
-        None => (text, None),
-    };
-    // A colon behind the last slash begins a tag; one before it belongs to a port.
-    let (repository, tag) = match rest.rsplit_once(':') {
-        Some((repository, tag)) if !tag.contains('/') => (repository, Some(tag)),
-        _ => (rest, None),
-    };
-    let is_valid = is_repository(repository)
-        && tag.is_none_or(is_tag)
-        && digest.is_none_or(is_digest)
-        && (tag.is_some() || digest.is_some());
-    is_valid.then(|| Image {
-        repository: repository.to_owned(),
-        tag: tag.map(str::to_owned),
-        digest: digest.map(str::to_owned),
+    Some(Image {
+        repository: text.strip_suffix(&reference.suffix())?.to_owned(),
+        tag: reference.tag().map(str::to_owned),
+        digest: reference.digest().map(str::to_owned),
         pull_policy: PullPolicy::IfNotPresent,
     })
 }
 
-fn is_repository(text: &str) -> bool {
-    let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let is_part = |part: &str| {
-        let bytes = part.as_bytes();
-        bytes.first().copied().is_some_and(is_word)
-            && bytes.last().copied().is_some_and(is_word)
-            && bytes.iter().all(|byte| is_word(*byte) || matches!(byte, b'.' | b'_' | b'-' | b':'))
-    };
-    // Only a host, which a path follows, has a port.
-    let path = text.split_once('/').map_or(text, |(_, path)| path);
-    text.split('/').all(is_part) && !path.contains(':')
-}
-
-fn is_tag(text: &str) -> bool {
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let bytes = text.as_bytes();
-    (1..=128).contains(&bytes.len())
-        && is_word(bytes[0])
-        && bytes.iter().all(|byte| is_word(*byte) || matches!(byte, b'.' | b'-'))
-}
-
-fn is_digest(text: &str) -> bool {
-    let hex = text.strip_prefix("sha256:").unwrap_or_default();
-    hex.len() == 64 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+/// Returns the full name of a repository: `docker.io/library/agent` for `agent`.
+fn full_name(repository: &str) -> String {
+    ImageRef::parse(repository).map_or_else(|_| repository.to_owned(), |it| it.name())
 }
 
 #[cfg(test)]
@@ -197,6 +164,6 @@ mod tests {
         ] {
             assert!(text.parse::<Image>().is_err(), "{text:?}");
         }
-        assert!("x".repeat(600).parse::<Image>().is_err());
+        assert!("x".repeat(2000).parse::<Image>().is_err());
     }
 }

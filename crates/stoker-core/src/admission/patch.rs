@@ -32,12 +32,17 @@ pub struct Operation {
 }
 
 impl Patch {
-    fn add(&mut self, path: String, value: Value) {
+    pub(crate) fn add(&mut self, path: String, value: Value) {
         self.0.push(Operation { op: "add", path, value });
     }
 
     /// Adds entries to a map, which may not exist.
-    fn merge(&mut self, path: &str, existing: &BTreeMap<Text<'_>, Text<'_>>, new: Vec<Entry>) {
+    pub(crate) fn merge(
+        &mut self,
+        path: &str,
+        existing: &BTreeMap<Text<'_>, Text<'_>>,
+        new: Vec<Entry>,
+    ) {
         if existing.is_empty() {
             let map = new.into_iter().map(|entry| (entry.key, json!(entry.value)));
             self.add(path.to_owned(), Value::Object(map.collect()));
@@ -51,7 +56,7 @@ impl Patch {
     }
 
     /// Adds elements to the end of a list, which may not exist.
-    fn append(&mut self, path: &str, existing: usize, new: Vec<Value>) {
+    pub(crate) fn append(&mut self, path: &str, existing: usize, new: Vec<Value>) {
         if new.is_empty() {
             return;
         }
@@ -65,13 +70,14 @@ impl Patch {
     }
 }
 
-struct Entry {
+/// An entry of a map.
+pub(crate) struct Entry {
     key: String,
     value: String,
 }
 
 impl Entry {
-    fn new(key: &str, value: impl Into<String>) -> Self {
+    pub(crate) fn new(key: &str, value: impl Into<String>) -> Self {
         Self { key: key.to_owned(), value: value.into() }
     }
 }
@@ -99,6 +105,9 @@ pub(super) fn build(agent: &Agent<'_>, settings: &Settings, findings: &mut Findi
         Entry::new(Annotation::InjectedHash.as_str(), hash::of(&agent.image, &secrets, agent.data)),
         Entry::new(SAFE_TO_EVICT, safe_to_evict(agent, &placed)),
     ];
+    if findings.has_refused_image() {
+        annotations.push(Entry::new(Annotation::AgentImageRefused.as_str(), TRUE));
+    }
     if agent.chosen.is_derived {
         annotations.push(Entry::new(Annotation::CrName.as_str(), agent.chosen.name));
         annotations.push(Entry::new(Annotation::CrNameDerived.as_str(), TRUE));

@@ -281,6 +281,8 @@ fn an_annotation_may_only_choose_a_tag_of_an_allowed_repository() {
     let image = |text: &str, settings: &Settings| {
         let pod = gateway("g").annotation(Annotation::AgentImage, text).build();
         let outcome = admit_with(pod, &[plant()], settings, Policy::Strict);
+        let refused = &outcome.pod["metadata"]["annotations"]["stoker.io/agent-image-refused"];
+        assert_eq!(refused == "true", !outcome.warnings().is_empty(), "{text:?}");
         (outcome.agent()["image"].as_str().unwrap().to_owned(), outcome.warnings().len())
     };
     let usual = settings();

@@ -17,6 +17,7 @@ const LISTED: usize = 5;
 pub(super) struct Findings {
     faults: Vec<String>,
     notes: Vec<String>,
+    has_refused_image: bool,
 }
 
 impl Findings {
@@ -30,10 +31,20 @@ impl Findings {
         self.notes.push(text);
     }
 
+    /// An image that is not allowed: the usual one is taken.
+    pub(super) fn refuse_image(&mut self, text: String) {
+        self.has_refused_image = true;
+        self.note(text);
+    }
+
+    pub(super) fn has_refused_image(&self) -> bool {
+        self.has_refused_image
+    }
+
     /// Returns everything as the verdict on an object.
     pub(super) fn into_validity(self) -> Validity {
         let denial = self.has_faults().then(|| self.denial());
-        let notes = Self { faults: Vec::new(), notes: self.notes };
+        let notes = Self { notes: self.notes, ..Self::default() };
         Validity { denial, warnings: notes.warnings() }
     }
 

@@ -8,7 +8,7 @@ use stoker_api::contract::report::Report;
 use stoker_api::names::Annotation;
 use stoker_api::word::RepoUrl;
 
-use super::{Choice, Gateway, Pod};
+use super::{Choice, Gateway, LegacyReport, LegacyReports, Pod};
 use crate::applied::{self, Applied};
 
 /// What agents were given.
@@ -18,6 +18,8 @@ pub struct Published<'a> {
     pub metadata: Option<&'a Metadata>,
     /// Why a pod's own ref has no commit, by the name of the pod.
     pub override_faults: Option<&'a BTreeMap<String, String>>,
+    /// What agents of the Go operator reported.
+    pub legacy: Option<&'a LegacyReports>,
 }
 
 /// How a gateway stands, and why.
@@ -38,7 +40,12 @@ pub fn judge(
         _ => None,
     };
     let target = published.metadata.and_then(|metadata| target_of(pod, metadata));
-    let standing = stand(pod, report, own, published);
+    let legacy = published.legacy.filter(|_| own.is_none() && pod.may_have_legacy_agent());
+    let legacy = legacy.and_then(|reports| pod.legacy_report(reports));
+    let standing = match legacy {
+        Some(legacy) => Standing::of_legacy(legacy, target.as_ref()),
+        None => stand(pod, report, own, published),
+    };
     Gateway {
         name: pod.gateway_name(),
         status: standing.status,
@@ -47,6 +54,8 @@ pub fn judge(
         report: own.cloned(),
         wanted: target.map(|target| target.commit),
         is_overridden: pod.annotation(Annotation::RefOverride).is_some(),
+        legacy: legacy.cloned(),
+        restart_needed: None,
         pod: pod.clone(),
     }
 }
@@ -141,6 +150,11 @@ fn expected_hash(pod: &Pod, metadata: &Metadata) -> Option<String> {
 }
 
 impl Standing {
+    fn of_legacy(report: &LegacyReport, target: Option<&Target>) -> Self {
+        let (status, message) = report.judge(target.map(|target| &target.commit));
+        Self::new(status, None, message)
+    }
+
     fn new(status: SyncStatus, reason: Option<Reason>, message: impl Into<String>) -> Self {
         Self { status, reason, message: message.into() }
     }

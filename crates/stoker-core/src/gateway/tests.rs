@@ -12,7 +12,7 @@ fn metadata() -> Metadata {
 
 fn judged(pod: &Pod, report: Option<Report>) -> Gateway {
     let metadata = metadata();
-    let published = Published { metadata: Some(&metadata), override_faults: None };
+    let published = Published { metadata: Some(&metadata), ..Published::default() };
     judge(pod, report.map(Ok).as_ref(), published)
 }
 
@@ -80,7 +80,7 @@ fn a_profile_that_does_not_exist_is_an_error_that_names_those_that_do() {
 #[test]
 fn a_report_that_cannot_be_read_is_an_error_with_its_fault() {
     let metadata = metadata();
-    let published = Published { metadata: Some(&metadata), override_faults: None };
+    let published = Published { metadata: Some(&metadata), ..Published::default() };
     let gateway = judge(&pod("ignition-0"), Some(&Err("no JSON".into())), published);
     assert_eq!((gateway.status, gateway.message.as_str()), (SyncStatus::Error, "no JSON"));
 }

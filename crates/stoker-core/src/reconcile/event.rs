@@ -1,6 +1,7 @@
 //! What is told once: events on a change of state, found by comparing two statuses.
 
-use stoker_api::condition::{ConditionType, EventReason, Reason, SyncStatus};
+use stoker_api::GatewaySync;
+use stoker_api::condition::{ConditionType, EventReason, Reason, Requester, SyncStatus};
 use stoker_api::contract::cap;
 use stoker_api::gatewaysync::{DiscoveredGateway, GatewaySyncStatus};
 use stoker_api::limit;
@@ -48,6 +49,18 @@ pub enum Regarding {
         /// Its UID.
         uid: String,
     },
+}
+
+/// Returns the event for a push event that asked for a ref, or for a look at the remote.
+pub fn received(sync: &GatewaySync, by: Requester) -> Event {
+    let annotations = sync.metadata.annotations.as_ref();
+    let wanted = annotations.and_then(|them| them.get(Annotation::RequestedRef.as_str()));
+    let note = match wanted {
+        Some(wanted) => format!("{by} asked for ref {wanted:?}"),
+        None => format!("{by} reported a change of the repository"),
+    };
+    let note = cap::text(&note, NOTE_BYTES);
+    Event::normal(EventReason::WebhookReceived, note)
 }
 
 /// Compares the status that is published with the next one.

@@ -265,3 +265,77 @@ fn a_failed_write_is_said_in_ready() {
     assert!(ready.message.contains("forbidden"));
     assert_eq!(published(&verdict), None);
 }
+
+#[test]
+fn an_agent_of_the_go_operator_is_judged_by_its_commit_and_has_to_be_restarted() {
+    let careful = plant().spec(|spec| {
+        let profile = spec.sync.as_mut().unwrap().profiles.get_mut("default").unwrap();
+        profile.overrides.max_delete_percent = Some(10);
+    });
+    let (mut sync, mut observed) = (stored(careful), observed(vec![pod("ignition-0")]));
+    observed.injection = Some(Arc::new(admission::Settings {
+        default_image: "registry.example.com/agent:1".parse().unwrap(),
+        allowed_repositories: Vec::new(),
+        pull_secrets: Vec::new(),
+    }));
+    let said = |commit: char| {
+        let value = format!(
+            r#"{{"syncStatus":"Synced","syncedCommit":"{}"}}"#,
+            crate::testing::commit(commit)
+        );
+        gateway::read_legacy(&BTreeMap::from([("ignition-0".to_owned(), value)]))
+    };
+    observed.legacy = said('b');
+    let behind = settled(&mut sync, &mut observed).status;
+    assert_eq!(behind.discovered_gateways[0].sync_status, Some(SyncStatus::Syncing));
+    observed.legacy = said('a');
+    let verdict = settled(&mut sync, &mut observed);
+    assert_eq!(stands(&verdict.status, ConditionType::Ready), Some(("True", "AllSynced")));
+    let listed = &verdict.status.discovered_gateways[0];
+    assert!(listed.restart_needed.as_ref().unwrap().contains("Go operator"));
+    let valid = status::condition(&verdict.status, ConditionType::ProfilesValid).unwrap();
+    assert!(valid.message.contains("maxDeletePercent"), "{}", valid.message);
+    // Its own report counts as soon as it has one.
+    let metadata = observed.published.clone().unwrap().unwrap();
+    let report = Report { sync_status: SyncStatus::Error, ..synced(&observed.pods[0], &metadata) };
+    observed.reports.insert("ignition-0".into(), Ok(report));
+    let own = decided(&sync, &observed).status;
+    assert_eq!(own.discovered_gateways[0].sync_status, Some(SyncStatus::Error));
+    assert_eq!(own.discovered_gateways[0].restart_needed, None);
+}
+
+#[test]
+fn each_finished_sync_has_one_line_in_the_audit_trail() {
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![pod("ignition-0")]));
+    let verdict = with_synced(&mut sync, &mut observed);
+    assert_eq!(verdict.finished.len(), 1);
+    let line = &verdict.finished[0];
+    assert!(line.contains(r#""cr":"plant","namespace":"line","gateway":"ignition-0""#), "{line}");
+    assert!(line.contains(r#""result":"success""#), "{line}");
+    assert_eq!(decided(&sync, &observed).finished, [String::new(); 0]);
+    let metadata = observed.published.clone().unwrap().unwrap();
+    let failed = Report {
+        sync_status: SyncStatus::Error,
+        reason: Some(stoker_api::condition::Reason::DiskFull),
+        message: "disk full".into(),
+        ..synced(&observed.pods[0], &metadata)
+    };
+    observed.reports.insert("ignition-0".into(), Ok(failed));
+    let verdict = settled(&mut sync, &mut observed);
+    assert!(verdict.finished[0].contains(r#""result":"DiskFull""#), "{:?}", verdict.finished);
+    assert_eq!(decided(&sync, &observed).finished.len(), 0);
+}
+
+#[test]
+fn the_right_to_write_secrets_is_taken_only_for_a_github_app() {
+    let mut observed = observed(Vec::new());
+    observed.token_writer = TokenWriter::Managed { is_bound: false };
+    let binds = |sync: &GatewaySync, observed: &Observed| {
+        decided(sync, observed).writes.contains(&Write::TokenBinding)
+    };
+    let app = stored(plant().github_app((1, 2), "app"));
+    assert!(!binds(&stored(plant()), &observed));
+    assert!(binds(&app, &observed));
+    observed.token_writer = TokenWriter::Managed { is_bound: true };
+    assert!(!binds(&app, &observed));
+}

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stoker_api::GatewaySync;
-use stoker_api::contract::metadata::Metadata;
+use stoker_api::contract::metadata::{AuthType, Metadata};
 use stoker_api::names::{Annotation, FINALIZER};
 
-use super::{Observed, Rights};
+use super::{Observed, Rights, TokenWriter};
 use crate::gateway::Gateway;
 use crate::metadata::allow_mass_delete;
 use crate::request::Request;
@@ -28,6 +28,8 @@ pub enum Write {
         /// The service accounts.
         accounts: BTreeSet<String>,
     },
+    /// Lets the controller write Secrets in this namespace.
+    TokenBinding,
     /// Makes an empty status object.
     StatusShard(u8),
     /// Publishes metadata.
@@ -55,6 +57,7 @@ pub(super) fn writes(sync: &GatewaySync, observed: &Observed, wanted: &Wanted<'_
     }
     let shards = wanted.metadata.map_or(1, |metadata| metadata.status_shards);
     writes.extend(rights(observed, shards));
+    writes.extend(token_binding(observed, wanted));
     if let Some(metadata) = wanted.metadata {
         let missing = (0..shards).filter(|shard| !observed.shards.contains(shard));
         writes.extend(missing.map(Write::StatusShard));
@@ -99,6 +102,13 @@ fn is_deletion_over(sync: &GatewaySync, observed: &Observed, wanted: &Wanted<'_>
         .iter()
         .any(|gateway| gateway.wanted.as_ref() == Some(&commit) && !gateway.is_synced());
     was_published && !waits && !is_wanted
+}
+
+/// The right to write Secrets is taken only where a GitHub App needs it.
+fn token_binding(observed: &Observed, wanted: &Wanted<'_>) -> Option<Write> {
+    let needs = wanted.metadata.is_some_and(|metadata| metadata.auth_type == AuthType::GithubApp);
+    let is_missing = observed.token_writer == TokenWriter::Managed { is_bound: false };
+    (needs && is_missing).then_some(Write::TokenBinding)
 }
 
 /// Rights are given as soon as a pod exists, and taken back when the last of its account goes.

@@ -7,7 +7,7 @@ use stoker_api::limit;
 use stoker_api::names::Annotation;
 
 use super::{Facts, whole_seconds};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, LegacyReport};
 
 /// Lists at most 100 gateways, the worst first, then by name.
 pub(super) fn gateways(facts: &Facts<'_>) -> Vec<DiscoveredGateway> {
@@ -32,12 +32,14 @@ fn entry(facts: &Facts<'_>, gateway: &Gateway) -> DiscoveredGateway {
         service_path: pod.annotation(Annotation::ServicePath).map(ToOwned::to_owned),
         sync_status: Some(gateway.status),
         message: Some(message).filter(|message| !message.is_empty()),
+        restart_needed: gateway.restart_needed.clone(),
         ..DiscoveredGateway::default()
     };
     let history = before.map(|before| before.history.clone()).unwrap_or_default();
-    match &gateway.report {
-        Some(report) => with_report(listed, report, history),
-        None => DiscoveredGateway { history, ..listed },
+    match (&gateway.report, &gateway.legacy) {
+        (Some(report), _) => with_report(listed, report, history),
+        (None, Some(legacy)) => DiscoveredGateway { history, ..with_legacy(listed, legacy) },
+        (None, None) => DiscoveredGateway { history, ..listed },
     }
 }
 
@@ -79,6 +81,18 @@ fn with_report(
         files_changed: report.synced_at.map(|_| changed),
         projects_synced: report.projects_synced.clone(),
         history,
+        ..listed
+    }
+}
+
+/// What an agent of the Go operator says.
+fn with_legacy(listed: DiscoveredGateway, legacy: &LegacyReport) -> DiscoveredGateway {
+    let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    DiscoveredGateway {
+        last_sync_time: legacy.last_sync_time.parse().ok().map(whole_seconds),
+        synced_commit: text(&legacy.synced_commit),
+        synced_ref: text(&legacy.synced_ref),
+        agent_version: text(&legacy.agent_version),
         ..listed
     }
 }
