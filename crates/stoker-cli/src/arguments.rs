@@ -1,14 +1,14 @@
 //! Groups of flags that several commands share.
 
 mod gateway;
-mod given;
 mod repository;
 mod target;
+mod value_source;
 
 pub(crate) use gateway::GatewayArguments;
-pub(crate) use given::{By, Given};
 pub(crate) use repository::RepositoryArguments;
 pub(crate) use target::{Map, TargetArguments};
+pub(crate) use value_source::{Given, GivenBy};
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A span of time in which something can happen.
-pub(crate) fn patience(text: &str) -> Result<Duration, String> {
+pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("nothing can be done in no time; write one such as 30s".to_owned()),
         time => Ok(time),

@@ -146,7 +146,7 @@ fn harmless(error: clap::Error, words: &[OsString]) -> clap::Error {
 /// Help and version are no mistakes. A mistake is told to a script in its own format, as far as the
 /// wish for one could be read.
 fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
-    let format = output::format_in(words).unwrap_or(Format::Table);
+    let format = output::requested_format(words).unwrap_or(Format::Table);
     let command = named(words).filter(|_| error.kind() != ErrorKind::InvalidSubcommand);
     let console = Console::new(format, Volume::Usual, command.unwrap_or_default());
     if error.use_stderr() && format != Format::Table {

@@ -109,7 +109,7 @@ fn plan(failure: Failure, error: &plan::Error, target: &Target, mode: Mode) -> F
         plan::Error::MassDeletion(_) => {
             failure.hint("look with `stoker plan`, then add --allow-mass-delete")
         }
-        plan::Error::Make { path, source } => {
+        plan::Error::Transform { path, source } => {
             let missing = match source {
                 manipulate::Error::Template { source } => source.missing.as_deref(),
                 _ => None,

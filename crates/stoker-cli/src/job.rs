@@ -5,12 +5,12 @@
 
 mod access;
 mod document;
-mod need;
+mod parse;
 mod profile;
 mod secret;
+mod secret_need;
 mod store;
 mod target;
-mod text;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -88,7 +88,7 @@ impl Job {
         })?;
         let api_key = access::api_key(documents, gateway, &mut secrets)?;
         let origin = Origin {
-            wanted: text::wanted(git_ref)?,
+            wanted: parse::wanted(git_ref)?,
             unreachable: if repository.allow_unreachable {
                 Unreachable::Allowed
             } else {

@@ -3,7 +3,6 @@
 mod arguments;
 mod cli;
 mod commands;
-mod descriptors;
 mod explain;
 mod failure;
 mod job;
@@ -11,6 +10,7 @@ mod outcome;
 mod output;
 mod progress;
 mod remedy;
+mod rlimit;
 mod signal;
 mod trigger;
 
@@ -21,6 +21,6 @@ fn main() -> ExitCode {
     if let Some(code) = stoker_git::helper::serve() {
         return code;
     }
-    descriptors::raise();
+    rlimit::raise();
     cli::run(std::env::args_os())
 }

@@ -1,6 +1,6 @@
 //! The document that a command prints: made from a run's report, for every format.
 
-mod name;
+mod path;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use stoker_api::warning::WarningCode;
 use stoker_run::{Action, Change, DriftKind, Durations, Listed, MOST_LISTED, Repair, RunReport};
 
-pub(crate) use name::Name;
+pub(crate) use path::OutputPath;
 
 use crate::explain::CONFIRM_IN_DEV;
 use crate::failure::Failure;
@@ -30,9 +30,9 @@ pub(crate) struct Outcome {
     pub(crate) files_modified: u64,
     pub(crate) files_deleted: u64,
     pub(crate) files_unchanged: u64,
-    pub(crate) added: Vec<Name>,
-    pub(crate) modified: Vec<Name>,
-    pub(crate) deleted: Vec<Name>,
+    pub(crate) added: Vec<OutputPath>,
+    pub(crate) modified: Vec<OutputPath>,
+    pub(crate) deleted: Vec<OutputPath>,
     /// Whether a list has fewer entries than its count says.
     pub(crate) truncated: bool,
     pub(crate) bytes_written: u64,
@@ -77,7 +77,7 @@ pub(crate) struct Scans {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Warned {
     pub(crate) code: WarningCode,
-    pub(crate) path: Name,
+    pub(crate) path: OutputPath,
     pub(crate) message: String,
     /// Whether the run before warned of the same, so that it is not printed again.
     #[serde(skip)]
@@ -87,11 +87,11 @@ pub(crate) struct Warned {
 /// One change of a plan.
 #[derive(Debug, Serialize)]
 pub(crate) struct Planned {
-    pub(crate) path: Name,
+    pub(crate) path: OutputPath,
     pub(crate) action: &'static str,
     pub(crate) bytes: u64,
     pub(crate) mapping: Option<usize>,
-    pub(crate) source: Option<Name>,
+    pub(crate) source: Option<OutputPath>,
 }
 
 impl Outcome {
@@ -110,7 +110,7 @@ impl Outcome {
         let listed = |actions: &[Action]| report.listed(actions);
         let (added, modified) = (listed(&[Action::Add]), listed(&[Action::Modify, Action::Mode]));
         let deleted = listed(&[Action::Delete]);
-        let names = |listed: &Listed| listed.paths.iter().map(Name::from).collect();
+        let names = |listed: &Listed| listed.paths.iter().map(OutputPath::from).collect();
         Self {
             status: if failure.is_some() { Status::Failed } else { report.outcome.into() },
             git_ref: None,
@@ -184,7 +184,7 @@ fn warnings(report: &RunReport) -> Vec<Warned> {
             DriftKind::Modified => "was changed on the gateway",
             DriftKind::Foreign => "was added on the gateway",
         };
-        let (code, path) = (WarningCode::Drift, Name::from(&drifted.path));
+        let (code, path) = (WarningCode::Drift, OutputPath::from(&drifted.path));
         let message = format!("{how}: {}", done(drifted.kind));
         warned.push(Warned { code, path, message, is_known: false });
     }
@@ -211,7 +211,7 @@ fn capped<S: Serializer>(warnings: &[Warned], serializer: S) -> Result<S::Ok, S:
 
 impl Warned {
     fn new(code: WarningCode, message: String) -> Self {
-        Self { code, path: Name(Vec::new()), message, is_known: false }
+        Self { code, path: OutputPath(Vec::new()), message, is_known: false }
     }
 }
 
@@ -231,7 +231,7 @@ impl From<&stoker_run::Warning> for Warned {
             }
             _ => {}
         }
-        let (code, path) = (warning.code(), Name::from(&warning.path()));
+        let (code, path) = (warning.code(), OutputPath::from(&warning.path()));
         Self { code, path, message, is_known: false }
     }
 }
@@ -267,7 +267,8 @@ impl From<&Change> for Planned {
             Action::Delete => "delete",
             Action::Mode => "mode",
         };
-        let (path, source) = (Name::from(&change.path), change.source.as_ref().map(Name::from));
+        let (path, source) =
+            (OutputPath::from(&change.path), change.source.as_ref().map(OutputPath::from));
         Self { path, action, bytes: change.bytes, mapping: change.mapping, source }
     }
 }

@@ -1,10 +1,10 @@
 //! The one door to the terminal: results to standard output, everything else to standard error.
 
 mod escape;
+mod requested_format;
 mod stream;
 mod summary;
 mod tree;
-mod wish;
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
@@ -16,8 +16,8 @@ use stoker_run::Quoted;
 use crate::failure::{Blame, Failure};
 use crate::outcome::{Outcome, Warned};
 pub(crate) use escape::word;
+pub(crate) use requested_format::requested_format;
 use stream::{Stdout, tell};
-pub(crate) use wish::format_in;
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

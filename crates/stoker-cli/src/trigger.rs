@@ -1,7 +1,7 @@
 //! What makes `watch` look again before its time: a request to its local endpoint.
 
-mod guard;
-mod serve;
+mod origin_check;
+mod server;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -31,7 +31,7 @@ pub(crate) struct Trigger {
 
 /// The asking side of an endpoint.
 #[derive(Debug, Clone)]
-struct Door {
+struct Endpoint {
     listened: SocketAddr,
     sender: SyncSender<()>,
 }
@@ -71,12 +71,12 @@ impl Trigger {
         let taken = listener.local_addr().map_err(failed)?;
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let door = Door { listened: taken, sender: self.sender() };
-        let router = Router::new().route("/sync", post(accept)).with_state(door);
+        let endpoint = Endpoint { listened: taken, sender: self.sender() };
+        let router = Router::new().route("/sync", post(accept)).with_state(endpoint);
         thread::spawn(move || {
             runtime.block_on(async move {
                 if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-                    serve::serve(listener, router).await;
+                    server::serve(listener, router).await;
                 }
             });
         });
@@ -112,12 +112,12 @@ impl Trigger {
     }
 }
 
-async fn accept(State(door): State<Door>, headers: HeaderMap) -> (StatusCode, Json<Value>) {
-    if let Err(refusal) = guard::judge(&headers, door.listened) {
+async fn accept(State(endpoint): State<Endpoint>, headers: HeaderMap) -> (StatusCode, Json<Value>) {
+    if let Err(refusal) = origin_check::check(&headers, endpoint.listened) {
         let words = json!({"accepted": false, "reason": refusal.to_string()});
         return (StatusCode::FORBIDDEN, Json(words));
     }
-    door.sender.try_send(()).ok(); // full means that a request waits already
+    endpoint.sender.try_send(()).ok(); // full means that a request waits already
     (StatusCode::ACCEPTED, Json(json!({"accepted": true})))
 }
 

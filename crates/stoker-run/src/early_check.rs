@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use stoker_core::refs::Resolution;
-use stoker_sync::request::Look;
-use stoker_sync::{Cancel, Foresight, Request, View};
+use stoker_sync::request::DriftCheck;
+use stoker_sync::{Cancel, EarlyCheck, Request, View};
 
 use crate::recover::Recovered;
 use crate::target::Target;
@@ -39,16 +39,16 @@ fn check<E>(
     target: &Target,
     cancel: &Cancel,
     resolve: impl FnOnce() -> Result<Resolution, E>,
-) -> (Result<Resolution, E>, Option<Foresight>) {
+) -> (Result<Resolution, E>, Option<EarlyCheck>) {
     let Some((view, request)) = prepare(target) else { return (resolve(), None) };
-    view.look_while((&request, cancel), resolve, |resolved| {
+    view.check_while((&request, cancel), resolve, |resolved| {
         resolved.as_ref().is_ok_and(|found| found.commit.as_str() == request.commit)
     })
 }
 
 /// An error here is left to the run itself, which meets it again.
 fn prepare(target: &Target) -> Option<(View, Request)> {
-    if target.look != Look::Stat || target.profile.paused {
+    if target.drift_check != DriftCheck::Stat || target.profile.paused {
         return None;
     }
     let view = View::open_following(&target.data.data, &target.data.follow).ok()?;

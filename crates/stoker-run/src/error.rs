@@ -183,7 +183,7 @@ fn of_plan(error: &plan::Error) -> Reason {
         },
         plan::Error::Fetch { source } => of_read(source),
         plan::Error::MassDeletion(_) => Reason::DeletionBlocked,
-        plan::Error::Make { .. } => Reason::RenderFailed,
+        plan::Error::Transform { .. } => Reason::RenderFailed,
         plan::Error::Conflict { .. } | plan::Error::Link { .. } => Reason::Conflict,
         plan::Error::OtherRepository { .. } => Reason::OtherRepository,
         plan::Error::Drift { .. } | plan::Error::Survey { .. } => Reason::DiskFailed,

@@ -152,7 +152,7 @@ impl GatewaySession {
             projects: owed.projects && run.report.scans.projects == Scan::Done,
             config: owed.config && scanned.config == Scan::Done,
         };
-        engine.settle(done).map_err(Error::RecordScan)?;
+        engine.record_scanned(done).map_err(Error::RecordScan)?;
         match scanned.errors.into_iter().next() {
             Some((_, error)) => Err(Error::Scan(error)),
             None => loaded,

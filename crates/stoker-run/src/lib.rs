@@ -68,7 +68,7 @@ pub use stoker_sync::path::Quoted;
 pub use stoker_sync::plan::{Action, Change, DriftKind, Drifted, MassDeletion};
 pub use stoker_sync::recover::Finished;
 pub use stoker_sync::report::{Listed, MOST_LISTED};
-pub use stoker_sync::request::{Deletion, Excess, Look, Mapping, Origin};
+pub use stoker_sync::request::{Deletion, DriftCheck, Excess, Mapping, Origin};
 pub use stoker_sync::{
     Cancel, DiskError, Halves, Missing, OpenError, Options, RelPath, Scope, WorkDir,
 };

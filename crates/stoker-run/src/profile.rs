@@ -10,11 +10,11 @@ use stoker_text::glob::{ExcludeError, Excludes, Glob, GlobError};
 use stoker_text::template::{Limits, Template, TemplateError};
 
 use stoker_sync::manipulate::Values;
-use stoker_sync::name::{self, NameFault};
 use stoker_sync::path::{PathError, RelPath};
 use stoker_sync::request::{
     Deletion, DriftPolicy, Mapping, MappingKind, Patch, Presence, Prune, Request, Templating,
 };
+use stoker_sync::reserved::{self, NameFault};
 
 /// Why a profile can't be asked of the engine.
 #[derive(Debug, thiserror::Error)]
@@ -131,7 +131,7 @@ impl Filler<'_> {
             wanted.patches.iter().map(|patch| self.patch(patch)).collect::<Result<_, _>>();
         let is_on = |flag: Option<bool>, default| flag.unwrap_or(default);
         let destination = self.path("destination", destination)?;
-        if let Err(fault) = name::check_mapped(&destination) {
+        if let Err(fault) = reserved::check_mapped(&destination) {
             return Err(self.refuse("destination", destination, fault));
         }
         Ok(Mapping {
@@ -176,7 +176,7 @@ impl Filler<'_> {
         }
         let path =
             RelPath::parse(&text).map_err(|source| Error::Path { mapping, field, text, source })?;
-        let fault = path.components().find_map(|name| name::check_component(name).err());
+        let fault = path.components().find_map(|name| reserved::check_component(name).err());
         match fault {
             Some(fault) => Err(self.refuse(field, path, fault)),
             None => Ok(path),

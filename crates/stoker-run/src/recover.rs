@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use stoker_sync::{
-    Cancel, Engine, Foresight, Halves, Interrupted, OpenError, Opened, Options, View, lock,
+    Cancel, EarlyCheck, Engine, Halves, Interrupted, OpenError, Opened, Options, View, lock,
 };
 
 use crate::error::{Error, Failed};
@@ -23,7 +23,7 @@ const MOMENT: Duration = Duration::from_secs(1);
 pub struct Recovered {
     pub(crate) report: RunReport,
     /// What the drift check has seen while the remote was asked.
-    pub(crate) early: Option<Foresight>,
+    pub(crate) early: Option<EarlyCheck>,
     pub(crate) has_looked: bool,
     pub(crate) started: Instant,
 }

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use stoker_api::gatewaysync::DriftPolicy;
-use stoker_sync::request::{Deletion, Look};
-use stoker_sync::{Cancel, Engine, Foresight, Plan, Report, Request, View, apply, plan, write};
+use stoker_sync::request::{Deletion, DriftCheck};
+use stoker_sync::{Cancel, EarlyCheck, Engine, Plan, Report, Request, View, apply, plan, write};
 
 use crate::content::{CommitOnDemand, Content, Supply};
 use crate::error::{Error, Failed, is_of_source};
@@ -55,7 +55,7 @@ pub(crate) struct Run<'a> {
     pub(crate) cancel: &'a Cancel,
     pub(crate) progress: &'a dyn Progress,
     pub(crate) report: RunReport,
-    early: Option<Foresight>,
+    early: Option<EarlyCheck>,
     /// Whether the report says what the last run left.
     has_looked: bool,
     started: Instant,
@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         // Waiting for a gateway may take long. A run that waits for this one is to see for which.
-        drop(engine.sign());
+        drop(engine.write_holder());
         let session = GatewaySession::begin(self, engine.view()).map_err(Error::Gateway)?;
         let projects = engine.view().projects();
         session.scan(&mut engine, &projects, self)
@@ -208,7 +208,7 @@ impl<'a> Run<'a> {
         let data = &self.target.data;
         let mut view = View::open_following(&data.data, &data.follow).map_err(Error::Open)?;
         self.found(&view);
-        view.foresee(self.early.take());
+        view.set_early_check(self.early.take());
         look_briefly(&view, &mut request);
         self.progress.phase(Phase::Comparing);
         let mut planned = view.plan(supply, &request, self.cancel);
@@ -245,13 +245,13 @@ impl<'a> Run<'a> {
         self.progress.phase(Phase::Opening);
         let mut engine = self.open(&self.target.data)?;
         self.found(engine.view());
-        engine.foresee(self.early.take());
+        engine.set_early_check(self.early.take());
         look_briefly(engine.view(), &mut request);
         self.progress.phase(Phase::Comparing);
         if engine.view().commit() != Some(commit) {
             // A fetch may take long, and other runs wait for us meanwhile. That our name can't be
             // written is no reason to fail.
-            drop(engine.sign());
+            drop(engine.write_holder());
         }
         let plan = engine.plan(supply, &request, self.cancel);
         let plan = plan.map_err(|error| self.not_planned(error, supply))?;
@@ -275,7 +275,7 @@ impl<'a> Run<'a> {
         }
         // Waiting for a gateway may take long. A run that waits for this one is to see for which,
         // and none is to wait for our store.
-        drop(engine.sign());
+        drop(engine.write_holder());
         supply.rest();
         GatewaySession::begin(self, engine.view()).map_err(Error::Gateway)
     }
@@ -360,8 +360,8 @@ impl<'a> Run<'a> {
 /// change; a check of every byte is done all the same.
 fn look_briefly(view: &View, request: &mut Request) {
     let is_other = view.commit().is_some_and(|commit| commit != request.commit);
-    if is_other && request.look == Look::Stat {
-        request.look = Look::Touched;
+    if is_other && request.drift_check == DriftCheck::Stat {
+        request.drift_check = DriftCheck::Touched;
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stoker_api::contract::metadata::Profile;
 use stoker_sync::manipulate::Values;
-use stoker_sync::request::{Deletion, Excess, Look, Mapping, Origin, Scan};
+use stoker_sync::request::{Deletion, DriftCheck, Excess, Mapping, Origin, ScanTracking};
 use stoker_sync::{Missing, Options, Request};
 
 use crate::profile;
@@ -23,8 +23,8 @@ pub struct Target {
     pub profile: Profile,
     /// What templates may refer to. The run fills in the commit.
     pub values: Values,
-    /// How far the live files are compared: [`Look::Stat`] is the drift check.
-    pub look: Look,
+    /// How far the live files are compared: [`DriftCheck::Stat`] is the drift check.
+    pub drift_check: DriftCheck,
     /// How many files the run may delete without confirmation; `None` is the profile's rule.
     pub deletion: Option<Deletion>,
     /// The commit whose mass deletion is confirmed.
@@ -73,7 +73,7 @@ impl Target {
             data,
             profile,
             values,
-            look: Look::Stat,
+            drift_check: DriftCheck::Stat,
             deletion: None,
             confirmed: None,
             excess: Excess::Stops,
@@ -104,12 +104,12 @@ impl Target {
         if self.confirmed.as_deref() == Some(commit) {
             request.deletion = Deletion::Unlimited;
         }
-        request.look = self.look;
+        request.drift_check = self.drift_check;
         request.excess = self.excess;
         request.origin = self.origin.clone().map(Box::new);
-        request.scan = match self.gateway {
-            Some(_) => Scan::Owed,
-            None => Scan::None,
+        request.scan_tracking = match self.gateway {
+            Some(_) => ScanTracking::On,
+            None => ScanTracking::Off,
         };
         Ok(request)
     }

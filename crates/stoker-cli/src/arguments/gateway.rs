@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::given::{Ambient, Given, Names};
-use super::patience;
+use super::positive_duration;
+use super::value_source::{FromEnvironment, Given, Names};
 
 /// Flags that say which gateway, and how to talk to it.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Gateway")]
 pub(crate) struct GatewayArguments {
     #[command(flatten)]
-    ambient: Ambient,
+    from_environment: FromEnvironment,
     /// URL of the gateway, with its port (8088 or 8043); without it the files land and nobody is
     /// told
     #[arg(long, value_name = "URL")]
@@ -24,7 +24,7 @@ pub(crate) struct GatewayArguments {
     #[arg(long, value_name = "FILE", requires = "gateway")]
     pub(crate) gateway_ca_file: Option<PathBuf>,
     /// How long to wait for a gateway that starts, a lock or a scan
-    #[arg(long, value_name = "TIME", value_parser = patience, default_value = "60s")]
+    #[arg(long, value_name = "TIME", value_parser = positive_duration, default_value = "60s")]
     pub(crate) gateway_timeout: Duration,
 }
 
@@ -33,6 +33,6 @@ impl GatewayArguments {
     pub(crate) fn api_key(&self) -> Option<Given<'_>> {
         let names =
             Names { argument: "api_key_file", flag: "--api-key-file", variable: "API_KEY_FILE" };
-        self.ambient.given(self.api_key_file.as_ref(), names)
+        self.from_environment.given(self.api_key_file.as_ref(), names)
     }
 }

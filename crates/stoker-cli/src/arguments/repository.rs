@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::given::{Ambient, Given, Names};
-use super::patience;
+use super::positive_duration;
+use super::value_source::{FromEnvironment, Given, Names};
 
 /// Flags that say which commit, and how to get at it.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Repository")]
 pub(crate) struct RepositoryArguments {
     #[command(flatten)]
-    ambient: Ambient,
+    from_environment: FromEnvironment,
     /// URL of the repository: https, ssh (git@host:path too), git or file
     #[arg(long, value_name = "URL")]
     pub(crate) repo: Option<String>,
@@ -59,7 +59,7 @@ pub(crate) struct RepositoryArguments {
     #[arg(long)]
     pub(crate) allow_insecure_http: bool,
     /// How long one git operation may take [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = patience)]
+    #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     pub(crate) timeout: Option<Duration>,
     /// Use a commit that no branch or tag reaches
     #[arg(long)]
@@ -74,7 +74,7 @@ impl RepositoryArguments {
     pub(crate) fn token(&self) -> Option<Given<'_>> {
         let names =
             Names { argument: "token_file", flag: "--token-file", variable: "GIT_TOKEN_FILE" };
-        self.ambient.given(self.token_file.as_ref(), names)
+        self.from_environment.given(self.token_file.as_ref(), names)
     }
 
     /// The file with an SSH key.
@@ -84,7 +84,7 @@ impl RepositoryArguments {
             flag: "--ssh-key-file",
             variable: "GIT_SSH_KEY_FILE",
         };
-        self.ambient.given(self.ssh_key_file.as_ref(), names)
+        self.from_environment.given(self.ssh_key_file.as_ref(), names)
     }
 
     /// The file with host keys.
@@ -94,18 +94,18 @@ impl RepositoryArguments {
             flag: "--known-hosts-file",
             variable: "GIT_KNOWN_HOSTS_FILE",
         };
-        self.ambient.given(self.known_hosts_file.as_ref(), names)
+        self.from_environment.given(self.known_hosts_file.as_ref(), names)
     }
 
     /// The file with the key of an App, which no variable names.
     pub(crate) fn app_key(&self) -> Option<Given<'_>> {
         let names = Names { argument: "github_key_file", flag: "--github-key-file", variable: "" };
-        self.ambient.given(self.github_key_file.as_ref(), names)
+        self.from_environment.given(self.github_key_file.as_ref(), names)
     }
 
     /// The file with certificates.
     pub(crate) fn authorities(&self) -> Option<Given<'_>> {
         let names = Names { argument: "ca_file", flag: "--ca-file", variable: "GIT_CA_FILE" };
-        self.ambient.given(self.ca_file.as_ref(), names)
+        self.from_environment.given(self.ca_file.as_ref(), names)
     }
 }

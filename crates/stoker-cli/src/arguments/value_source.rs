@@ -9,7 +9,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 /// The arguments that the environment gave. It adds no flag of its own, and must be the first field
 /// of its group: what is read from a command line is taken out of it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ambient(BTreeSet<String>);
+pub(crate) struct FromEnvironment(BTreeSet<String>);
 
 /// A file, and who named it.
 #[derive(Debug, Clone, Copy)]
@@ -17,14 +17,14 @@ pub(crate) struct Given<'a> {
     /// The file.
     pub(crate) path: &'a Path,
     /// Who named it.
-    pub(crate) by: By,
+    pub(crate) by: GivenBy,
     /// The flag or the variable.
     pub(crate) name: &'static str,
 }
 
 /// Who named a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum GivenBy {
     /// The user, for this run.
     Flag,
     /// The place in which it runs.
@@ -39,23 +39,23 @@ pub(super) struct Names {
     pub(super) variable: &'static str,
 }
 
-impl Ambient {
+impl FromEnvironment {
     /// The file of a flag, if there is one.
     pub(super) fn given<'a>(&self, path: Option<&'a PathBuf>, names: Names) -> Option<Given<'a>> {
         let (by, name) = if self.0.contains(names.argument) {
-            (By::Environment, names.variable)
+            (GivenBy::Environment, names.variable)
         } else {
-            (By::Flag, names.flag)
+            (GivenBy::Flag, names.flag)
         };
         Some(Given { path: path?, by, name })
     }
 }
 
-impl FromArgMatches for Ambient {
+impl FromArgMatches for FromEnvironment {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let is_ambient =
+        let is_from_environment =
             |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::EnvVariable);
-        Ok(Self(matches.ids().filter(is_ambient).map(ToString::to_string).collect()))
+        Ok(Self(matches.ids().filter(is_from_environment).map(ToString::to_string).collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -64,7 +64,7 @@ impl FromArgMatches for Ambient {
     }
 }
 
-impl Args for Ambient {
+impl Args for FromEnvironment {
     fn augment_args(command: Command) -> Command {
         command
     }

@@ -2,7 +2,7 @@
 //!
 //! Not listed: it is there for `cargo xtask generate`, which keeps the page in `docs/`.
 
-mod words;
+mod codes;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {}
 /// Renders the page.
 pub(crate) fn render(mut command: Command) -> String {
     command.build();
-    let mut page = "# Flags and words of the command line\n\n\
+    let mut page = "# Flags and codes of the command line\n\n\
         What each command is for, and what scripts can rely on, is in [The command line](../cli.md).\n\n\
         ## Every command\n\n"
         .to_owned();
@@ -26,7 +26,7 @@ pub(crate) fn render(mut command: Command) -> String {
     for command in commands(&command) {
         section(&mut page, command, &mut told);
     }
-    words::tables(&mut page);
+    codes::tables(&mut page);
     page
 }
 

@@ -9,7 +9,7 @@ use stoker_api::condition::Reason;
 use stoker_api::gatewaysync::Polling;
 use stoker_api::warning::WarningCode;
 use stoker_api::word::Interval;
-use stoker_run::Look;
+use stoker_run::DriftCheck;
 
 use super::sync;
 use crate::arguments::interval;
@@ -76,7 +76,7 @@ fn address(text: &str) -> Result<SocketAddr, AddrParseError> {
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let mut job = arguments.sync.job()?;
     let interval = arguments.pace(&job)?;
-    let wanted = job.target.run.look;
+    let wanted = job.target.run.drift_check;
     let trigger = Trigger::new();
     if let Some(address) = arguments.listen {
         let name = job.origin.wanted.name();
@@ -88,13 +88,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
     context.console.invite(&format!("watching {name} of {url}, Ctrl-C ends"));
     let mut memory = Memory::default();
     loop {
-        job.target.run.look = memory.look(wanted, Instant::now());
+        job.target.run.drift_check = memory.look(wanted, Instant::now());
         let mut outcome = sync::once(&job, Mode::Sync, context);
         // What was finished is told, though a signal came; that the signal broke off a run is no
         // news.
         let is_broken_off =
             outcome.status == Status::Failed && context.interruption.cancel.is_cancelled();
-        if memory.take(&mut outcome, job.target.run.look, Instant::now()) && !is_broken_off {
+        if memory.take(&mut outcome, job.target.run.drift_check, Instant::now()) && !is_broken_off {
             context.console.outcome(&outcome);
         }
         if outcome.status != Status::Failed {
@@ -145,15 +145,15 @@ impl Arguments {
 
 impl Memory {
     /// Drift is looked for on a slow timer of its own: asking for the ref is cheap, stat is not.
-    fn look(&self, wanted: Look, now: Instant) -> Look {
+    fn look(&self, wanted: DriftCheck, now: Instant) -> DriftCheck {
         match self.drift_checked {
-            Some(checked) if now - checked < DRIFT_PERIOD => Look::Touched,
+            Some(checked) if now - checked < DRIFT_PERIOD => DriftCheck::Touched,
             _ => wanted,
         }
     }
 
     /// Takes note of what came of a look, and returns whether it is news.
-    fn take(&mut self, outcome: &mut Outcome, look: Look, now: Instant) -> bool {
+    fn take(&mut self, outcome: &mut Outcome, look: DriftCheck, now: Instant) -> bool {
         let is_warned = outcome.compare_warnings(&mut self.warned);
         if self.told.is_some() && outcome.has_other_source() {
             self.flips += 1;
@@ -163,13 +163,13 @@ impl Memory {
         // A run that applied another commit looked only at what it touched.
         let is_same_commit = outcome.previous_commit == outcome.commit;
         let is_first = outcome.previous_commit.is_none();
-        let is_full = !is_failed && look != Look::Touched;
+        let is_full = !is_failed && look != DriftCheck::Touched;
         if is_full && (is_same_commit || is_first) {
             self.drift_checked = Some(now);
         }
         // A dry run leaves the commit as it was, for ever.
         let is_applied = outcome.status == Status::Synced && !is_same_commit;
-        self.is_look_owed = is_applied && look == Look::Stat && !is_first;
+        self.is_look_owed = is_applied && look == DriftCheck::Stat && !is_first;
         let error = outcome.error.as_ref().map(|failure| failure.message.clone());
         let said = Some((outcome.status, error));
         let is_news = outcome.status == Status::Synced || self.told != said || is_warned;

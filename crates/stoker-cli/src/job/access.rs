@@ -1,7 +1,7 @@
 //! How the repository and the gateway are reached: flags before file, but for what Secrets of the file
 //! serve.
 
-mod identity;
+mod git_auth;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use stoker_api::word::{Interval, Transport};
 use stoker_git::{Access, Auth, Limits, PlainHttp, ServerWords, auth};
 
 use super::document::Documents;
-use super::need::{self, Need};
+use super::parse::{http_url, repo_url};
 use super::secret::Secrets;
-use super::text::{http_url, repo_url};
-use crate::arguments::{By, GatewayArguments, RepositoryArguments};
+use super::secret_need::{self, SecretNeed};
+use crate::arguments::{GatewayArguments, GivenBy, RepositoryArguments};
 use crate::failure::Failure;
-use identity::Facts;
+use git_auth::Facts;
 
 /// The repository.
 pub(super) fn build(
@@ -50,7 +50,7 @@ pub(super) fn build(
         addresses: Vec::new(),
     };
     access.ca_file = authorities((git, &access), arguments, secrets)?;
-    access.auth = identity::decide(Facts { git, arguments, access: &access }, secrets)?;
+    access.auth = git_auth::decide(Facts { git, arguments, access: &access }, secrets)?;
     auth::check_fit(&access).map_err(|error| usage_of(&error, arguments))?;
     Ok(access)
 }
@@ -77,8 +77,8 @@ pub(super) fn api_key(
     let given = arguments.api_key();
     let gateway = documents.gateway_sync().and_then(|sync| sync.spec.gateway.as_ref());
     let is_long = gateway.is_some_and(|gateway| gateway.api.is_none());
-    let field = if is_long { "spec.gateway.apiKeySecretRef" } else { need::API_KEY.field };
-    let need = Need { field, ..need::API_KEY };
+    let field = if is_long { "spec.gateway.apiKeySecretRef" } else { secret_need::API_KEY.field };
+    let need = SecretNeed { field, ..secret_need::API_KEY };
     match gateway.and_then(Gateway::api_key) {
         Some(reference) => secrets.serve(&reference, given, need).map(Some),
         None => given.map(|given| Some(given.path.to_owned())).ok_or_else(no_api_key),
@@ -96,21 +96,22 @@ fn authorities(
         // As for credentials: another URL is the user's doing, and the environment may be about
         // another one.
         let of_file = reference.take_if(|_| arguments.repo.is_some());
-        let ambient = given.take_if(|given| given.by == By::Environment);
-        let names = [of_file.map(|_| need::AUTHORITIES.field), ambient.map(|given| given.name)];
+        let ambient = given.take_if(|given| given.by == GivenBy::Environment);
+        let names =
+            [of_file.map(|_| secret_need::AUTHORITIES.field), ambient.map(|given| given.name)];
         for name in names.into_iter().flatten() {
-            secrets.leave_aside(identity::misfit(name, &access.remote()));
+            secrets.leave_aside(git_auth::misfit(name, &access.remote()));
         }
     }
-    if let Some(flag) = given.filter(|given| given.by == By::Flag)
-        && identity::is_elsewhere(git, access)
+    if let Some(flag) = given.filter(|given| given.by == GivenBy::Flag)
+        && git_auth::is_elsewhere(git, access)
         && reference.take().is_some()
     {
-        let field = need::AUTHORITIES.field;
+        let field = secret_need::AUTHORITIES.field;
         secrets.leave_aside(format!("{field} is not used: {} takes its place", flag.name));
     }
     match reference.map(|reference| reference.resolve(SecretKey::Ca)) {
-        Some(reference) => secrets.serve(&reference, given, need::AUTHORITIES).map(Some),
+        Some(reference) => secrets.serve(&reference, given, secret_need::AUTHORITIES).map(Some),
         None => Ok(given.map(|given| given.path.to_owned())),
     }
 }
@@ -138,7 +139,7 @@ fn usage_of(error: &auth::Error, arguments: &RepositoryArguments) -> Failure {
             failure.hint("add --ssh-key-file FILE --known-hosts-file FILE")
         }
         auth::Error::Mismatch { needed, .. } => {
-            let given = identity::flags(arguments);
+            let given = git_auth::flags(arguments);
             let without = if given.is_empty() {
                 String::new()
             } else {

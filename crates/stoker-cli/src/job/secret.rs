@@ -4,7 +4,7 @@
 //! What comes from the file is served as files that exist in memory only. A value that can't work is
 //! refused here, by the name of its Secret, and nothing of it is told.
 
-mod held;
+mod manifest_secret;
 
 use std::path::PathBuf;
 
@@ -14,14 +14,14 @@ use stoker_git::memfile::MemFile;
 
 use super::Warning;
 use super::document::Documents;
-use super::need::Need;
-use crate::arguments::{By, Given};
+use super::secret_need::SecretNeed;
+use crate::arguments::{Given, GivenBy};
 use crate::failure::Failure;
-use held::Held;
+use manifest_secret::ManifestSecret;
 
 /// The Secrets of a file, and those that were asked for as files.
 pub(crate) struct Secrets {
-    held: Vec<Held>,
+    held: Vec<ManifestSecret>,
     /// The namespace that references reach.
     namespace: String,
     /// The files, and the Secrets that they came from.
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Secrets {
 impl Secrets {
     /// Takes the Secrets of a file.
     pub(super) fn new(documents: &Documents) -> Result<Self, Failure> {
-        let held = documents.secrets.iter().map(Held::read).collect::<Result<_, _>>()?;
+        let held = documents.secrets.iter().map(ManifestSecret::read).collect::<Result<_, _>>()?;
         // As in a cluster: a reference reaches no other namespace.
         let namespace = documents.namespace().unwrap_or_else(|| "default".to_owned());
         Ok(Self { held, namespace, served: Vec::new(), warnings: Vec::new() })
@@ -51,7 +51,7 @@ impl Secrets {
         &mut self,
         reference: &ResolvedSecretRef,
         given: Option<Given<'_>>,
-        need: Need,
+        need: SecretNeed,
     ) -> Result<PathBuf, Failure> {
         let ResolvedSecretRef { name, key } = reference;
         let Some(value) = self.find(reference) else {
@@ -66,7 +66,7 @@ impl Secrets {
             let hint = format!("put {} into stringData.{key} of that Secret", need.shape);
             return Err(failed(format!("the value {fault}")).hint(hint));
         }
-        if let Some(Given { by: By::Flag, name: flag, .. }) = given {
+        if let Some(Given { by: GivenBy::Flag, name: flag, .. }) = given {
             self.leave_aside(format!(
                 "{flag} is not used: {title} of the file serves {}",
                 need.field
@@ -102,25 +102,28 @@ impl Secrets {
         near.find_map(|held| held.value(&reference.key))
     }
 
-    fn named(&self, reference: &ResolvedSecretRef) -> impl DoubleEndedIterator<Item = &Held> {
+    fn named(
+        &self,
+        reference: &ResolvedSecretRef,
+    ) -> impl DoubleEndedIterator<Item = &ManifestSecret> {
         self.held.iter().filter(|held| held.name == reference.name)
     }
 
-    fn is_near(&self, held: &Held) -> bool {
+    fn is_near(&self, held: &ManifestSecret) -> bool {
         held.namespace.as_ref().is_none_or(|there| *there == self.namespace)
     }
 
     /// Why nothing serves a reference.
-    fn unserved(&self, reference: &ResolvedSecretRef, need: Need) -> Failure {
+    fn unserved(&self, reference: &ResolvedSecretRef, need: SecretNeed) -> Failure {
         let ResolvedSecretRef { name, key } = reference;
-        let Need { field, flag, .. } = need;
+        let SecretNeed { field, flag, .. } = need;
         let near = self.named(reference).find(|held| self.is_near(held));
         let (words, remedy) = match (near, self.named(reference).next()) {
             (Some(near), _) => {
                 let words = format!("Secret {name} has no key {key}, {}", near.keys());
                 (words, format!("that key to Secret {name}"))
             }
-            (None, Some(Held { namespace: Some(there), .. })) => {
+            (None, Some(ManifestSecret { namespace: Some(there), .. })) => {
                 let own = &self.namespace;
                 let words = format!(
                     "Secret {name} is in namespace {there}, and a reference of {own} reaches no other"

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stoker_api::chain::Chain;
-use stoker_run::{Deletion, GatewayAbsence, GatewayTarget, Look, Missing};
+use stoker_run::{Deletion, DriftCheck, GatewayAbsence, GatewayTarget, Missing};
 
 use super::{access, profile};
 use crate::arguments::{GatewayArguments, TargetArguments};
@@ -33,10 +33,10 @@ impl Target {
         run.values.gateway_name.clone_from(&arguments.gateway_name);
         run.values.profile = chosen.name;
         run.deletion = arguments.allow_mass_delete.then_some(Deletion::Unlimited);
-        run.look = match (arguments.verify, arguments.no_drift) {
-            (true, _) => Look::Content,
-            (false, true) => Look::Touched,
-            (false, false) => Look::Stat,
+        run.drift_check = match (arguments.verify, arguments.no_drift) {
+            (true, _) => DriftCheck::Content,
+            (false, true) => DriftCheck::Touched,
+            (false, false) => DriftCheck::Stat,
         };
         run.data.missing = if arguments.create { Missing::Create } else { Missing::Refuse };
         run.data.lock_timeout = arguments.lock_timeout;

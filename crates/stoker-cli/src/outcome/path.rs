@@ -9,21 +9,21 @@ use stoker_run::{Quoted, RelPath};
 
 /// A path as bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Name(pub(crate) Vec<u8>);
+pub(crate) struct OutputPath(pub(crate) Vec<u8>);
 
-impl From<&RelPath> for Name {
+impl From<&RelPath> for OutputPath {
     fn from(path: &RelPath) -> Self {
         Self(path.as_bytes().to_vec())
     }
 }
 
-impl Display for Name {
+impl Display for OutputPath {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         Quoted(&self.0).fmt(formatter)
     }
 }
 
-impl Serialize for Name {
+impl Serialize for OutputPath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Bytes {
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn text_stays_text_and_other_bytes_are_encoded() {
-        let json = |bytes: &[u8]| serde_json::to_string(&Name(bytes.to_vec())).unwrap();
+        let json = |bytes: &[u8]| serde_json::to_string(&OutputPath(bytes.to_vec())).unwrap();
         assert_eq!(json("projects/é\n".as_bytes()), r#""projects/é\n""#);
         assert_eq!(json(b"a\xff"), r#"{"bytes":"Yf8="}"#);
     }

@@ -10,7 +10,7 @@ use super::Format;
 const SWITCHES: [char; 4] = ['v', 'q', 'h', 'V'];
 
 /// The format in a command line, if there is one to be read.
-pub(crate) fn format_in(words: &[OsString]) -> Option<Format> {
+pub(crate) fn requested_format(words: &[OsString]) -> Option<Format> {
     let mut words = words.iter().skip(1).map(|word| word.to_str().unwrap_or_default());
     while let Some(word) = words.next() {
         if word == "--" {

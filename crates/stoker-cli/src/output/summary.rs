@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::outcome::{Name, Outcome, Status, Warned};
+use crate::outcome::{Outcome, OutputPath, Status, Warned};
 
 /// How many deleted paths are listed.
 const MOST_DELETED: usize = 100;
@@ -82,7 +82,7 @@ fn paths(outcome: &Outcome) -> String {
 struct Kind<'a> {
     sign: &'static str,
     count: u64,
-    names: &'a [Name],
+    names: &'a [OutputPath],
     /// How many are listed.
     most: usize,
 }
@@ -165,8 +165,8 @@ pub(super) fn bytes(count: u64) -> String {
 mod tests {
     use super::*;
 
-    fn names(prefix: &str, count: usize) -> Vec<Name> {
-        (0..count).map(|number| Name(format!("{prefix}{number:03}").into_bytes())).collect()
+    fn names(prefix: &str, count: usize) -> Vec<OutputPath> {
+        (0..count).map(|number| OutputPath(format!("{prefix}{number:03}").into_bytes())).collect()
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::summary::bytes;
-use crate::outcome::{Name, Outcome, Planned};
+use crate::outcome::{Outcome, OutputPath, Planned};
 
 /// As many lines as a screen has, for those who did not ask for every path.
 pub(super) const SCREEN: usize = 40;
@@ -30,7 +30,7 @@ impl<'a> Node<'a> {
         node.change = Some(change);
     }
 
-    fn label(&self, name: &Name) -> String {
+    fn label(&self, name: &OutputPath) -> String {
         let Some(change) = self.change else {
             let noun = if self.count == 1 { "change" } else { "changes" };
             return format!("{name}/  {} {noun}, {}", self.count, bytes(self.bytes));
@@ -76,7 +76,7 @@ impl<'a> Node<'a> {
             let is_last = hidden == 0 && position + 1 == children.len();
             let (branch, below) =
                 if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
-            writeln!(text, "{indent}{branch}{}", child.label(&Name(name.to_vec()))).ok();
+            writeln!(text, "{indent}{branch}{}", child.label(&OutputPath(name.to_vec()))).ok();
             child.draw(text, &format!("{indent}{below}"));
         }
         if hidden > 0 && self.shown > 0 {
@@ -122,7 +122,7 @@ mod tests {
 
     fn planned(path: String) -> Planned {
         Planned {
-            path: Name(path.into_bytes()),
+            path: OutputPath(path.into_bytes()),
             action: "add",
             bytes: 1,
             mapping: None,

@@ -19,7 +19,7 @@ pub(crate) enum Refusal {
 }
 
 /// Refuses what a web page may have sent.
-pub(crate) fn judge(headers: &HeaderMap, listened: SocketAddr) -> Result<(), Refusal> {
+pub(crate) fn check(headers: &HeaderMap, listened: SocketAddr) -> Result<(), Refusal> {
     let text = |value: &axum::http::HeaderValue| value.to_str().unwrap_or_default().to_owned();
     let host = headers.get(HOST).map(text);
     if host.as_deref().is_some_and(|host| !is_ours(host, listened.ip())) {
@@ -57,7 +57,7 @@ mod tests {
                 headers.insert(name, value.parse().unwrap());
             }
         }
-        judge(&headers, listened.parse().unwrap())
+        check(&headers, listened.parse().unwrap())
     }
 
     #[test]

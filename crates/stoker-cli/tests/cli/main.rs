@@ -1,49 +1,90 @@
 //! The program as a user runs it: the real binary, real git, a stand-in gateway, real faults.
+//!
+//! | folder | subject |
+//! |---|---|
+//! | `kit` | what the tests share: a machine, a gateway, strace, assertions; no tests |
+//! | `commands` | `watch`, `dev` and `demo`, and where a command runs |
+//! | `crash` | runs that are killed or whose system calls fail, and the run after them |
+//! | `credentials` | which credential is used, for which host, and that none is ever shown |
+//! | `errors` | what each error says, with its exit code and its hint |
+//! | `files` | what arrives in the data directory, what is refused, and what is left alone |
+//! | `gateway` | scans, the scan lock, and gateways that are away or silent |
+//! | `output` | table, JSON and YAML; streams, escaping, warnings |
+//! | `volumes` | full disks, SMB shares, mounts below the data directory, other users |
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
-mod bare;
-mod bounds;
-mod canary;
-mod corpus;
-mod crash;
-mod credential;
-mod delivery;
-mod dev;
-mod document;
-mod fault;
-mod follow;
-mod format;
-mod full;
-mod gateway;
-mod hostile;
-mod lands;
-mod listen;
-mod look;
-mod many;
-mod mount;
-mod owed;
-mod place;
-mod recovery;
-mod refusal;
-mod release;
-mod remedy;
-mod room;
-mod rules;
-mod served;
-mod share;
-mod site;
-mod stall;
-mod stranger;
-mod terminal;
-mod told;
-mod trace;
-mod trust;
-mod unfit;
-mod untouched;
-mod update;
-mod usage;
-mod volume;
-mod waiting;
-mod wording;
-mod world;
+mod kit {
+    pub(crate) mod background;
+    pub(crate) mod manifest;
+    pub(crate) mod mount;
+    pub(crate) mod result;
+    pub(crate) mod site;
+    pub(crate) mod strace;
+    pub(crate) mod update;
+    pub(crate) mod world;
+}
+
+mod commands {
+    mod dev;
+    mod follow;
+    mod listen;
+    mod surroundings;
+}
+
+mod crash {
+    mod failing_calls;
+    mod killed;
+    mod recovery;
+    mod with_gateway;
+    mod writer_thread;
+}
+
+mod credentials {
+    mod never_shown;
+    mod precedence;
+    mod secrets;
+    mod silent;
+    mod trust;
+    mod unusable;
+}
+
+mod errors {
+    mod hints;
+    mod limits;
+    mod missing_tools;
+    mod refused;
+    mod usage;
+    mod wording;
+}
+
+mod files {
+    mod content;
+    mod dry_run;
+    mod hostile;
+    mod ignition;
+    mod manifest;
+    mod unchanged;
+}
+
+mod gateway {
+    mod scan;
+    mod scan_lock;
+    mod waiting;
+}
+
+mod output {
+    mod escaping;
+    mod format;
+    mod streams;
+    mod unasked;
+    mod warnings;
+}
+
+mod volumes {
+    mod full_disk;
+    mod full_store;
+    mod other_user;
+    mod second_volume;
+    mod smb;
+}

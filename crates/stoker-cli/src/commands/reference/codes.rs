@@ -6,8 +6,7 @@ use stoker_api::condition::Reason;
 use stoker_api::warning::WarningCode;
 
 /// The reasons that only a cluster gives: the operator decides them.
-const OF_A_CLUSTER: [Reason; 6] = [
-    Reason::GatewayAuthenticationFailed,
+const OF_A_CLUSTER: [Reason; 5] = [
     Reason::ProfileNotFound,
     Reason::RestartNeeded,
     Reason::ScanFailed,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::outcome::Warned;
 
-const LOOK: Look = Look::Stat;
+const LOOK: DriftCheck = DriftCheck::Stat;
 
 fn outcome(status: Status, commits: [&str; 2]) -> Outcome {
     let [previous, commit] = commits.map(|commit| Some(commit.to_owned()));
@@ -18,13 +18,13 @@ fn files_are_looked_at_every_ten_minutes_and_again_when_a_look_was_not_one() {
         (Status::Unchanged, same, LOOK, true),
         (Status::Synced, same, LOOK, true),
         (Status::Synced, other, LOOK, false),
-        (Status::Unchanged, same, Look::Touched, false),
+        (Status::Unchanged, same, DriftCheck::Touched, false),
         (Status::Failed, same, LOOK, false),
     ] {
         let mut memory = Memory::default();
         assert_eq!(memory.look(LOOK, at(0)), LOOK, "the first time");
         memory.take(&mut outcome(status, commits), look, at(0));
-        let next = if is_checked { Look::Touched } else { LOOK };
+        let next = if is_checked { DriftCheck::Touched } else { LOOK };
         assert_eq!(memory.look(LOOK, at(9)), next, "{status:?} {commits:?} {look:?}");
         assert_eq!(memory.look(LOOK, at(10)), LOOK);
     }
@@ -40,10 +40,10 @@ fn a_look_that_a_new_commit_took_the_place_of_follows_at_once() {
     };
     assert_eq!(pause(Status::Synced, ["a", "b"], LOOK), Duration::ZERO);
     assert_ne!(pause(Status::Unchanged, ["b", "b"], LOOK), Duration::ZERO);
-    assert_ne!(pause(Status::Synced, ["b", "c"], Look::Touched), Duration::ZERO);
+    assert_ne!(pause(Status::Synced, ["b", "c"], DriftCheck::Touched), Duration::ZERO);
     assert_ne!(pause(Status::Failed, ["b", "c"], LOOK), Duration::ZERO);
     assert_ne!(pause(Status::DryRun, ["b", "c"], LOOK), Duration::ZERO);
-    assert_ne!(pause(Status::Synced, ["b", "c"], Look::Content), Duration::ZERO);
+    assert_ne!(pause(Status::Synced, ["b", "c"], DriftCheck::Content), Duration::ZERO);
     let mut first = outcome(Status::Synced, ["", "a"]);
     first.previous_commit = None;
     let mut memory = Memory::default();
@@ -94,7 +94,7 @@ fn a_standing_warning_is_news_once_and_two_flips_are_counted_after_the_first_run
     let mut memory = Memory::default();
     let warned = |code, message: &str| Warned {
         code,
-        path: crate::outcome::Name(Vec::new()),
+        path: crate::outcome::OutputPath(Vec::new()),
         message: message.to_owned(),
         is_known: false,
     };

@@ -12,15 +12,15 @@ use stoker_api::word::{SafeUrl, Transport};
 use stoker_git::auth::{self, github_app};
 use stoker_git::{Access, Auth};
 
-use crate::arguments::{By, Given, RepositoryArguments};
+use crate::arguments::{Given, GivenBy, RepositoryArguments};
 use crate::failure::Failure;
-use crate::job::need;
+use crate::job::parse::{http_url, user};
 use crate::job::secret::Secrets;
-use crate::job::text::{http_url, user};
+use crate::job::secret_need;
 
 /// A way to say who we are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Method {
     Token,
     SshKey,
     App,
@@ -37,7 +37,7 @@ pub(super) struct Facts<'a> {
     pub(super) access: &'a Access,
 }
 
-impl Way {
+impl Method {
     fn of(method: &AuthMethod<'_>) -> Self {
         match method {
             AuthMethod::Token { .. } => Self::Token,
@@ -67,22 +67,22 @@ impl Way {
 pub(super) fn decide(facts: Facts<'_>, secrets: &mut Secrets) -> Result<Auth, Failure> {
     let Facts { git, arguments, access } = facts;
     let method = git.and_then(|git| git.auth.as_ref()).and_then(GitAuth::method);
-    let of_file = method.as_ref().map(Way::of);
+    let of_file = method.as_ref().map(Method::of);
     if let Some((way, flag)) = by_flag(arguments, of_file)? {
         // The key of an App that flags name is no other App's, and what is given together with
         // another server is for that one.
         let is_named = arguments.github_app_id.is_some();
         let is_other = is_named || of_file != Some(way) || is_elsewhere(git, access);
         if let (Some(method), false) = (&method, is_other) {
-            return of_method(method, facts, secrets);
+            return from_file(method, facts, secrets);
         }
-        if let Some(left) = of_file.map(Way::field) {
+        if let Some(left) = of_file.map(Method::field) {
             secrets.leave_aside(format!("{left} is not used: {flag} takes its place"));
         }
-        return of_given(way, facts);
+        return from_arguments(way, facts);
     }
     if let Some(method) = &method {
-        let way = Way::of(method);
+        let way = Method::of(method);
         // A file that does not fit its own URL is wrong; another URL is the user's doing.
         let is_misfit = arguments.repo.is_some() && !way.fits(access.url.transport());
         match other_host(git, access) {
@@ -93,10 +93,10 @@ pub(super) fn decide(facts: Facts<'_>, secrets: &mut Secrets) -> Result<Auth, Fa
                     "{field} is not used: it is for {host}, and {remote} is on another host"
                 ));
             }
-            None => return of_method(method, facts, secrets),
+            None => return from_file(method, facts, secrets),
         }
     }
-    by_environment(facts, secrets)
+    from_environment(facts, secrets)
 }
 
 /// The host of the file's repository, if the repository of the command line is on another one.
@@ -130,14 +130,14 @@ fn server(url: &str) -> &str {
 
 /// The flags that say who we are, for this run.
 pub(super) fn flags(arguments: &RepositoryArguments) -> Vec<&'static str> {
-    given(arguments, By::Flag).into_iter().map(|(_, given)| given.name).collect()
+    given(arguments, GivenBy::Flag).into_iter().map(|(_, given)| given.name).collect()
 }
 
-fn given(arguments: &RepositoryArguments, by: By) -> Vec<(Way, Given<'_>)> {
+fn given(arguments: &RepositoryArguments, by: GivenBy) -> Vec<(Method, Given<'_>)> {
     let all = [
-        (Way::Token, arguments.token()),
-        (Way::SshKey, arguments.ssh_key()),
-        (Way::App, arguments.app_key()),
+        (Method::Token, arguments.token()),
+        (Method::SshKey, arguments.ssh_key()),
+        (Method::App, arguments.app_key()),
     ];
     let all = all.into_iter().filter_map(|(way, given)| Some((way, given?)));
     all.filter(|(_, given)| given.by == by).collect()
@@ -145,16 +145,16 @@ fn given(arguments: &RepositoryArguments, by: By) -> Vec<(Way, Given<'_>)> {
 
 fn by_flag(
     arguments: &RepositoryArguments,
-    of_file: Option<Way>,
-) -> Result<Option<(Way, &'static str)>, Failure> {
-    let given = given(arguments, By::Flag);
+    of_file: Option<Method>,
+) -> Result<Option<(Method, &'static str)>, Failure> {
+    let given = given(arguments, GivenBy::Flag);
     if given.len() > 1 {
         let names = flags(arguments).join(" and ");
         return Err(Failure::usage(format!("{names} exclude each other"))
             .hint(format!("keep one of {names}")));
     }
     let Some((way, given)) = given.first() else { return Ok(None) };
-    if *way == Way::App && arguments.github_app_id.is_none() && of_file != Some(Way::App) {
+    if *way == Method::App && arguments.github_app_id.is_none() && of_file != Some(Method::App) {
         return Err(Failure::usage("--github-key-file is the key of no App that is named")
             .hint("add --github-app-id ID --github-installation-id ID"));
     }
@@ -162,7 +162,7 @@ fn by_flag(
 }
 
 /// The method of the file, its references served.
-fn of_method(
+fn from_file(
     method: &AuthMethod<'_>,
     facts: Facts<'_>,
     secrets: &mut Secrets,
@@ -174,20 +174,20 @@ fn of_method(
                 Some(by_flag) => user("--username", by_flag)?,
                 None => user("spec.git.auth.token.username", username)?,
             };
-            let file = secrets.serve(token, arguments.token(), need::TOKEN)?;
+            let file = secrets.serve(token, arguments.token(), secret_need::TOKEN)?;
             Ok(Auth::Token { file, username })
         }
         AuthMethod::SshKey { key, known_hosts } => {
-            let key = secrets.serve(key, arguments.ssh_key(), need::SSH_KEY)?;
+            let key = secrets.serve(key, arguments.ssh_key(), secret_need::SSH_KEY)?;
             let given = arguments.known_hosts();
             let known_hosts = match known_hosts {
-                Some(reference) => secrets.serve(reference, given, need::KNOWN_HOSTS)?,
+                Some(reference) => secrets.serve(reference, given, secret_need::KNOWN_HOSTS)?,
                 None => given.ok_or_else(no_known_hosts)?.path.to_owned(),
             };
             Ok(Auth::SshKey { key, known_hosts })
         }
         AuthMethod::GithubApp { app, key } => {
-            let key = secrets.serve(key, arguments.app_key(), need::APP_KEY)?;
+            let key = secrets.serve(key, arguments.app_key(), secret_need::APP_KEY)?;
             let api = app.api_base_url.as_deref().unwrap_or(GithubApp::DEFAULT_API);
             app_auth((app.app_id, app.installation_id), key, api, facts.access)
         }
@@ -195,21 +195,21 @@ fn of_method(
 }
 
 /// A method that flags or the environment give, without the file.
-fn of_given(way: Way, facts: Facts<'_>) -> Result<Auth, Failure> {
+fn from_arguments(way: Method, facts: Facts<'_>) -> Result<Auth, Failure> {
     let arguments = facts.arguments;
     let ids = arguments.github_app_id.zip(arguments.github_installation_id);
     match (way, arguments.token(), arguments.ssh_key(), arguments.app_key().zip(ids)) {
-        (Way::Token, Some(token), ..) => {
+        (Method::Token, Some(token), ..) => {
             let username = arguments.username.as_deref().unwrap_or(auth::DEFAULT_USERNAME);
             let username = user("--username", username)?;
             Ok(Auth::Token { file: token.path.to_owned(), username })
         }
-        (Way::SshKey, _, Some(key), _) => {
+        (Method::SshKey, _, Some(key), _) => {
             let known_hosts = arguments.known_hosts().ok_or_else(no_known_hosts)?;
             let (key, known_hosts) = (key.path.to_owned(), known_hosts.path.to_owned());
             Ok(Auth::SshKey { key, known_hosts })
         }
-        (Way::App, _, _, Some((key, ids))) => {
+        (Method::App, _, _, Some((key, ids))) => {
             let api = arguments.github_api_url.as_deref().unwrap_or(GithubApp::DEFAULT_API);
             app_auth(ids, key.path.to_owned(), api, facts.access)
         }
@@ -218,9 +218,9 @@ fn of_given(way: Way, facts: Facts<'_>) -> Result<Auth, Failure> {
 }
 
 /// What the environment gives, if the URL can take it.
-fn by_environment(facts: Facts<'_>, secrets: &mut Secrets) -> Result<Auth, Failure> {
+fn from_environment(facts: Facts<'_>, secrets: &mut Secrets) -> Result<Auth, Failure> {
     let access = facts.access;
-    let given = given(facts.arguments, By::Environment);
+    let given = given(facts.arguments, GivenBy::Environment);
     let fitting = given.iter().find(|(way, _)| way.fits(access.url.transport()));
     let Some((way, fitting)) = fitting else {
         for (_, given) in given {
@@ -228,7 +228,7 @@ fn by_environment(facts: Facts<'_>, secrets: &mut Secrets) -> Result<Auth, Failu
         }
         return Ok(Auth::None);
     };
-    let auth = of_given(*way, facts)?;
+    let auth = from_arguments(*way, facts)?;
     match auth::check_fit(&Access { auth: auth.clone(), ..access.clone() }) {
         Ok(()) => Ok(auth),
         Err(error) => {

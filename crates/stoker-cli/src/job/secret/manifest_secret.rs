@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::failure::Failure;
 
 /// A Secret of the file. Not `Debug`: its values are nobody's business.
-pub(super) struct Held {
+pub(super) struct ManifestSecret {
     pub(super) name: String,
     pub(super) namespace: Option<String>,
     values: BTreeMap<String, Vec<u8>>,
 }
 
-impl Held {
+impl ManifestSecret {
     /// Reads a document.
     pub(super) fn read(secret: &Value) -> Result<Self, Failure> {
         let text = |field: &str| secret["metadata"][field].as_str().map(str::to_owned);

@@ -11,8 +11,8 @@ use stoker_testkit::process::{Guarded, find_program};
 use stoker_testkit::wait::eventually;
 use stoker_testkit::{skip, tree};
 
-use crate::follow::{Heard, end};
-use crate::world::{Run, SOON, STOKER, World};
+use crate::kit::background::{Heard, end};
+use crate::kit::world::{Run, SOON, STOKER, World};
 
 /// A working directory with one mapped file.
 fn work(world: &World, content: &str) {
@@ -92,8 +92,8 @@ fn leaving_is_no_error_though_a_run_is_broken_off() {
     flock(&lock, FlockOperation::LockExclusive).unwrap();
     let child = dev(&world, &["--lock-timeout", "1h"]);
     eventually("it waits for the lock", || {
-        let runs = crate::trace::processes(&world, "stoker");
-        runs.into_iter().any(crate::waiting::has_lock_open)
+        let runs = crate::kit::strace::processes(&world, "stoker");
+        runs.into_iter().any(crate::kit::background::has_lock_open)
     });
     let run = end(child, Signal::INT).exits(130);
     assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", ""));

@@ -1,48 +1,16 @@
 //! `watch`, `dev` and `demo`: commands that go on.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use rustix::process::Signal;
 use stoker_testkit::git::{Edit, Tree};
-use stoker_testkit::process::Guarded;
 use stoker_testkit::tree;
 use stoker_testkit::wait::eventually;
 
-use crate::update::nothing_is_left;
-use crate::world::{ENDED, Run, SOON, World, plant, plant_files};
-
-/// Sends a signal to a command that listens to it, and returns how it ended.
-pub(crate) fn end(mut child: Guarded, signal: Signal) -> Run {
-    let asked = Instant::now();
-    child.signal(signal).unwrap();
-    eventually("it ends", || child.try_wait().unwrap().is_some());
-    assert!(asked.elapsed() < ENDED, "it took {:?} to end", asked.elapsed());
-    Run::of(child.output().unwrap())
-}
-
-/// What a command says on standard error while it runs.
-pub(crate) struct Heard(pub(crate) Arc<Mutex<String>>);
-
-impl Heard {
-    pub(crate) fn of(child: &mut Guarded) -> Self {
-        let heard = Arc::new(Mutex::new(String::new()));
-        let (lines, into) =
-            (BufReader::new(child.take_stderr().unwrap()).lines(), Arc::clone(&heard));
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                *into.lock().unwrap() += &(line + "\n");
-            }
-        });
-        Self(heard)
-    }
-
-    pub(crate) fn count(&self, words: &str) -> usize {
-        self.0.lock().unwrap().matches(words).count()
-    }
-}
+use crate::kit::background::{Heard, end};
+use crate::kit::update::nothing_is_left;
+use crate::kit::world::{SOON, World, plant, plant_files};
 
 #[test]
 fn watch_polls_and_survives_an_outage() {

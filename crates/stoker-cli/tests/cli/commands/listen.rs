@@ -11,10 +11,10 @@ use stoker_testkit::process::Guarded;
 use stoker_testkit::tree;
 use stoker_testkit::wait::eventually;
 
-use crate::follow::{Heard, end};
-use crate::refusal::refused;
-use crate::update::nothing_is_left;
-use crate::world::{STOKER, World, plant, plant_files, spawn};
+use crate::kit::background::{Heard, end};
+use crate::kit::result::refused;
+use crate::kit::update::nothing_is_left;
+use crate::kit::world::{STOKER, World, plant, plant_files, spawn};
 
 /// The address that a watcher says it took.
 fn listened(child: &mut Guarded) -> String {

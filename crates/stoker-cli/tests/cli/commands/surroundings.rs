@@ -10,8 +10,8 @@ use std::time::Instant;
 use stoker_testkit::process::{Guarded, find_program};
 use stoker_testkit::skip;
 
-use crate::document::{PROJECTS, gateway_sync};
-use crate::world::{ENDED, Run, SOON, STOKER, World, plant, plant_files};
+use crate::kit::manifest::{PROJECTS, gateway_sync};
+use crate::kit::world::{ENDED, Run, SOON, STOKER, World, plant, plant_files};
 
 /// Starts a command that can be written to.
 fn talk(mut command: Command) -> Guarded {

@@ -8,9 +8,9 @@ use rustix::process::Signal;
 
 use stoker_testkit::wait::eventually;
 
-use crate::trace::{Point, can_trace, each, learn, sample, strike};
-use crate::update::{Update, nothing_is_left};
-use crate::world::{ENDED, Run, STOKER, World, spawn};
+use crate::kit::strace::{Point, can_trace, each, learn, sample, strike};
+use crate::kit::update::{Update, nothing_is_left};
+use crate::kit::world::{ENDED, Run, STOKER, World, spawn};
 
 /// Which calls fail how, as a full or broken disk makes them.
 const FAULTS: [(&str, &str); 10] = [
@@ -117,7 +117,7 @@ fn a_signal_at_any_moment_ends_the_run_in_time_and_the_next_completes_it() {
     let whole = whole.elapsed();
     let mut ended_early = 0;
     let signals = [(Signal::TERM, 143), (Signal::INT, 130)].into_iter().cycle();
-    let rounds = if crate::world::is_long() { 200 } else { 16 };
+    let rounds = if crate::kit::world::is_long() { 200 } else { 16 };
     for ((round, (signal, code)), target) in
         (0..rounds).zip(signals).zip(["old", "new"].into_iter().cycle())
     {

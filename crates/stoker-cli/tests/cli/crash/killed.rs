@@ -15,12 +15,12 @@ use stoker_testkit::git::bad::{BadServer, Fault};
 use stoker_testkit::tree::{self, Node};
 use stoker_testkit::wait::eventually;
 
-use crate::trace::{
+use crate::kit::strace::{
     CHANGING, Point, Tally, can_trace, each, learn, points, processes, sample, strike,
     there_and_back, with_traced_git,
 };
-use crate::update::{Update, is_temporary, nothing_is_left, same};
-use crate::world::{STOKER, World, spawn};
+use crate::kit::update::{Update, is_temporary, nothing_is_left, same};
+use crate::kit::world::{STOKER, World, spawn};
 
 // A1
 #[test]

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use stoker_testkit::gateway::{Fault, Half, State, Ugly};
 
-use crate::refusal::refused;
-use crate::site::Site;
-use crate::trace::can_trace;
-use crate::update::{Update, nothing_is_left};
-use crate::world::{Run, World};
+use crate::kit::result::refused;
+use crate::kit::site::Site;
+use crate::kit::strace::can_trace;
+use crate::kit::update::{Update, nothing_is_left};
+use crate::kit::world::{Run, World};
 
 /// A port that nobody listens on.
 const AWAY: &str = "http://127.0.0.1:1/plant.git";

@@ -1,52 +1,11 @@
 //! Killed with a gateway attached: the scan that is owed is done by the next run, and the scan lock
 //! does not stay (promises A1, G1).
 
-use std::ffi::OsString;
+use stoker_testkit::gateway::{Half, Relock};
 
-use stoker_testkit::gateway::{Half, Options, Relock};
-
-use crate::site::Site;
-use crate::trace::{KILLED, Point, Tally, can_trace, each, learn, strike, wide_sample};
-use crate::update::Update;
-
-/// A site on the way between two commits.
-pub(crate) struct Line<'a> {
-    pub(crate) site: Site,
-    update: &'a Update,
-}
-
-impl<'a> Line<'a> {
-    /// A line at the old commit, which its gateway has loaded.
-    pub(crate) fn new(update: &'a Update, relock: Relock) -> Self {
-        let site = Site::with(update.url(), |options| Options { relock, ..options });
-        let line = Self { site, update };
-        line.completes("old");
-        line
-    }
-
-    pub(crate) fn words(&self, branch: &str, timeout: &str) -> Vec<OsString> {
-        let mut words = self.update.words(&self.site.world, branch);
-        words.extend(self.site.flags());
-        words.extend(["--gateway-timeout".into(), timeout.into()]);
-        words
-    }
-
-    /// Runs to the end: these files, and a gateway that has scanned exactly them.
-    #[track_caller]
-    pub(crate) fn completes(&self, branch: &str) {
-        self.site.world.stoker(self.words(branch, "20s")).exits(0);
-        let wanted = if branch == "old" { &self.update.old } else { &self.update.new };
-        assert_eq!(&self.site.world.live(), wanted, "not exactly {branch}");
-        assert!(!self.site.gateway.is_locked(Half::Projects), "the lock stays");
-    }
-
-    /// What the gateway saw when it last scanned.
-    fn seen(&self) -> String {
-        let scans = self.site.gateway.scans();
-        let last = scans.iter().rfind(|scan| scan.half == Half::Projects).unwrap();
-        last.digest.clone()
-    }
-}
+use crate::kit::site::Line;
+use crate::kit::strace::{KILLED, Point, Tally, can_trace, each, learn, strike, wide_sample};
+use crate::kit::update::Update;
 
 // A1, G1
 #[test]

@@ -4,9 +4,9 @@
 use stoker_testkit::git::{Repo, Tree};
 use stoker_testkit::tree;
 
-use crate::trace::{KILLED, can_trace, traced};
-use crate::update::nothing_is_left;
-use crate::world::{Run, World};
+use crate::kit::strace::{KILLED, can_trace, traced};
+use crate::kit::update::nothing_is_left;
+use crate::kit::world::{Run, World};
 
 /// Beyond the number from which on the thread is worth it.
 const FILES: usize = 2_100;

@@ -17,8 +17,8 @@ use stoker_testkit::git::ssh::{Kind, SshServer};
 use stoker_testkit::leak::{Canary, Safe, Watch};
 use stoker_testkit::process::{self, Guarded};
 
-use crate::document::{PROJECTS, gateway_sync};
-use crate::world::{World, guarded, plant, plant_files};
+use crate::kit::manifest::{PROJECTS, gateway_sync};
+use crate::kit::world::{World, guarded, plant, plant_files};
 
 /// Every way to ask for more or less output.
 const VOLUMES: [&[&str]; 6] = [&["-q"], &[], &["-v"], &["-vv"], &["-o", "json"], &["-o", "yaml"]];

@@ -10,36 +10,12 @@ use stoker_testkit::git::http::{Auth, HttpServer};
 use stoker_testkit::git::ssh::{Kind, SshServer};
 use stoker_testkit::git::tls::{Authority, Flaw};
 
-use crate::canary::rsa_key;
-use crate::document::{PROJECTS, gateway_sync};
-use crate::world::{Run, STOKER, World, guarded, plant, plant_files};
-
-/// A Secret with one key.
-pub(crate) fn secret(name: &str, key: &str, value: &str) -> String {
-    let value = serde_json::to_string(value).unwrap();
-    format!(
-        "---\napiVersion: v1\nkind: Secret\nmetadata: {{name: {name}}}\nstringData: {{{key}: {value}}}\n"
-    )
-}
-
-/// A run with more words, and with variables that someone exported.
-pub(crate) fn run(world: &World, yaml: &str, more: &[&str], variables: &[(&str, &str)]) -> Run {
-    let (file, data) = (world.file("sync.yaml", yaml), world.data());
-    let words = ["sync", "-f", file.to_str().unwrap(), "--data", data.to_str().unwrap()];
-    let mut command = world.command(STOKER, words.iter().chain(more));
-    command.envs(variables.iter().copied());
-    Run::ended(command)
-}
+use super::never_shown::rsa_key;
+use crate::kit::manifest::{PROJECTS, gateway_sync, run_in, secret, tells};
+use crate::kit::world::{World, guarded, plant, plant_files};
 
 fn text(path: impl AsRef<Path>) -> String {
     path.as_ref().to_str().unwrap().to_owned()
-}
-
-#[track_caller]
-pub(crate) fn tells(run: &Run, words: &[&str]) {
-    for word in words {
-        assert!(run.stderr.contains(word), "no {word:?}: {run:?}");
-    }
 }
 
 const TOKEN: &str = "    auth: {token: {secretRef: {name: git-token}, username: bob}}\n";
@@ -50,11 +26,11 @@ fn the_user_name_of_the_file_holds_whoever_serves_the_token() {
     let yaml = gateway_sync(&server.mount("plant", &repo), PROJECTS) + TOKEN;
     let token = text(world.file("token", "s3cret"));
     server.require(Auth::Basic("bob".into(), "s3cret".into()));
-    run(&world, &yaml, &["--token-file", &token], &[]).exits(0);
-    run(&world, &yaml, &[], &[("GIT_TOKEN_FILE", &token)]).exits(0);
+    run_in(&world, &yaml, &["--token-file", &token], &[]).exits(0);
+    run_in(&world, &yaml, &[], &[("GIT_TOKEN_FILE", &token)]).exits(0);
     server.require(Auth::Basic("alice".into(), "s3cret".into()));
     let by_flag = ["--token-file", &token, "--username", "alice"];
-    run(&world, &yaml, &by_flag, &[]).exits(0);
+    run_in(&world, &yaml, &by_flag, &[]).exits(0);
 }
 
 #[test]
@@ -65,18 +41,18 @@ fn a_secret_of_the_file_comes_before_flags_and_before_the_environment() {
     let bare = gateway_sync(&url, PROJECTS) + &auth;
     let yaml = format!("{bare}{}", secret("git-token", "token", "s3cret"));
     let (right, wrong) = (text(world.file("right", "s3cret")), text(world.file("wrong", "other")));
-    let told = run(&world, &yaml, &["--token-file", &wrong], &[]).exits(0);
+    let told = run_in(&world, &yaml, &["--token-file", &wrong], &[]).exits(0);
     tells(&told, &["warning: --token-file is not used: Secret git-token, key token of the file"]);
-    let told = run(&world, &yaml, &["--token-file", &wrong, "-o", "json"], &[]).exits(0).json();
+    let told = run_in(&world, &yaml, &["--token-file", &wrong, "-o", "json"], &[]).exits(0).json();
     assert_eq!(told["warnings"][0]["code"], "CredentialUnused", "{told:#}");
     // What someone exported is no news, and no reason to fail.
     for variables in [("GIT_TOKEN_FILE", "absent"), ("GIT_SSH_KEY_FILE", "absent")] {
-        let quiet = run(&world, &yaml, &[], &[variables]).exits(0);
+        let quiet = run_in(&world, &yaml, &[], &[variables]).exits(0);
         assert_eq!(quiet.stderr, "", "{variables:?}");
     }
-    run(&world, &bare, &["--token-file", &right], &[("GIT_TOKEN_FILE", &wrong)]).exits(0);
-    run(&world, &bare, &["--token-file", &right], &[("GIT_SSH_KEY_FILE", "key")]).exits(0);
-    let unserved = run(&world, &bare, &[], &[("GIT_SSH_KEY_FILE", "key")]).exits(2);
+    run_in(&world, &bare, &["--token-file", &right], &[("GIT_TOKEN_FILE", &wrong)]).exits(0);
+    run_in(&world, &bare, &["--token-file", &right], &[("GIT_SSH_KEY_FILE", "key")]).exits(0);
+    let unserved = run_in(&world, &bare, &[], &[("GIT_SSH_KEY_FILE", "key")]).exits(2);
     tells(&unserved, &["spec.git.auth.token.secretRef", "--token-file"]);
 }
 
@@ -89,7 +65,7 @@ fn a_flag_beside_another_server_comes_before_a_secret_of_the_file() {
         + &TOKEN.replace(", username: bob", "")
         + &secret("git-token", "token", "corporate");
     let mine = text(world.file("mine", "mine"));
-    let told = run(&world, &yaml, &["--repo", &url, "--token-file", &mine], &[]).exits(0);
+    let told = run_in(&world, &yaml, &["--repo", &url, "--token-file", &mine], &[]).exits(0);
     tells(&told, &["warning: spec.git.auth.token is not used: --token-file takes its place"]);
     assert_eq!(world.live(), plant_files());
 }
@@ -103,20 +79,20 @@ fn key_and_host_keys_are_served_each_by_itself() {
     let (key, hosts) = (text(server.user_key(Kind::Ed25519)), text(server.known_hosts()));
     let held = |path: &str| fs::read_to_string(path).unwrap();
     let with_hosts = format!("{yaml}{}", secret("hosts", "known_hosts", &held(&hosts)));
-    run(&world, &with_hosts, &["--ssh-key-file", &key], &[]).exits(0);
-    run(&world, &with_hosts, &[], &[("GIT_SSH_KEY_FILE", &key)]).exits(0);
-    let unserved = run(&world, &yaml, &["--ssh-key-file", &key], &[]).exits(2);
+    run_in(&world, &with_hosts, &["--ssh-key-file", &key], &[]).exits(0);
+    run_in(&world, &with_hosts, &[], &[("GIT_SSH_KEY_FILE", &key)]).exits(0);
+    let unserved = run_in(&world, &yaml, &["--ssh-key-file", &key], &[]).exits(2);
     tells(&unserved, &["spec.git.auth.sshKey.knownHosts.secretRef", "--known-hosts-file"]);
     let whole = format!("{with_hosts}{}", secret("key", "ssh-privatekey", &held(&key)));
     let stranger = text(server.stranger_key().unwrap());
     let nobody = text(server.empty_known_hosts().unwrap());
     let flags = ["--ssh-key-file", &stranger, "--known-hosts-file", &nobody];
-    let told = run(&world, &whole, &flags, &[]).exits(0);
+    let told = run_in(&world, &whole, &flags, &[]).exits(0);
     tells(&told, &["warning: --ssh-key-file is not", "warning: --known-hosts-file is not"]);
     let variables = [("GIT_SSH_KEY_FILE", &*stranger), ("GIT_KNOWN_HOSTS_FILE", &*nobody)];
-    run(&world, &whole, &[], &variables).exits(0);
+    run_in(&world, &whole, &[], &variables).exits(0);
     let by_key = format!("{yaml}{}", secret("key", "ssh-privatekey", &held(&key)));
-    run(&world, &by_key, &[], &[("GIT_KNOWN_HOSTS_FILE", &hosts)]).exits(0);
+    run_in(&world, &by_key, &[], &[("GIT_KNOWN_HOSTS_FILE", &hosts)]).exits(0);
     assert_eq!(world.live(), plant_files());
 }
 
@@ -130,10 +106,10 @@ fn certificates_of_the_file_come_first() {
     let whole =
         format!("{yaml}{}", secret("ca", "ca.crt", &fs::read_to_string(ours.file()).unwrap()));
     let other = text(other.file());
-    let told = run(&world, &whole, &["--ca-file", &other], &[]).exits(0);
+    let told = run_in(&world, &whole, &["--ca-file", &other], &[]).exits(0);
     tells(&told, &["warning: --ca-file is not used"]);
-    run(&world, &whole, &[], &[("GIT_CA_FILE", &other)]).exits(0);
-    run(&world, &yaml, &[], &[("GIT_CA_FILE", &text(ours.file()))]).exits(0);
+    run_in(&world, &whole, &[], &[("GIT_CA_FILE", &other)]).exits(0);
+    run_in(&world, &yaml, &[], &[("GIT_CA_FILE", &text(ours.file()))]).exits(0);
 }
 
 #[test]
@@ -148,14 +124,14 @@ fn the_api_key_of_the_file_comes_first() {
         let tree = Tree::new().file(format!("projects/oven/{name}.json"), "{}");
         repo.commit(Edit::put(tree)).unwrap();
     };
-    let told = run(&world, &whole, &["--gateway", &url, "--api-key-file", &wrong], &[]).exits(0);
+    let told = run_in(&world, &whole, &["--gateway", &url, "--api-key-file", &wrong], &[]).exits(0);
     tells(&told, &["warning: --api-key-file is not used"]);
     news("a");
-    run(&world, &whole, &["--gateway", &url], &[("API_KEY_FILE", &wrong)]).exits(0);
+    run_in(&world, &whole, &["--gateway", &url], &[("API_KEY_FILE", &wrong)]).exits(0);
     news("b");
-    run(&world, &yaml, &["--gateway", &url], &[("API_KEY_FILE", &right)]).exits(0);
+    run_in(&world, &yaml, &["--gateway", &url], &[("API_KEY_FILE", &right)]).exits(0);
     let spelled = yaml.replace("api: {secretName: gateway-key}", "apiKeySecretRef: {name: k}");
-    let unserved = run(&world, &spelled, &["--gateway", &url], &[]).exits(2);
+    let unserved = run_in(&world, &spelled, &["--gateway", &url], &[]).exits(2);
     tells(&unserved, &["spec.gateway.apiKeySecretRef", "--api-key-file"]);
 }
 
@@ -167,7 +143,7 @@ fn the_key_of_an_app_is_named_by_its_secret() {
     rsa_key(&world.path("key.pem"));
     let key = fs::read_to_string(world.path("key.pem")).unwrap();
     let whole = format!("{yaml}{}", secret("app", "private-key.pem", &key));
-    let failed = run(&world, &whole, &["--github-key-file", "absent"], &[]).exits(1);
+    let failed = run_in(&world, &whole, &["--github-key-file", "absent"], &[]).exits(1);
     tells(
         &failed,
         &["with the key Secret app, key private-key.pem", "--github-key-file is not used"],
@@ -180,8 +156,8 @@ fn a_reference_that_only_a_cluster_uses_is_told() {
     let (world, repo) = (World::new(), plant());
     let sync = format!("  webhook: {{secretRef: {{name: hook}}}}\n{PROJECTS}");
     let yaml = gateway_sync(&repo.url(), &sync);
-    let told = run(&world, &yaml, &[], &[]).exits(0);
+    let told = run_in(&world, &yaml, &[], &[]).exits(0);
     tells(&told, &["warning: spec.webhook.secretRef: nothing serves Secret hook, key hmac-key"]);
     let whole = format!("{yaml}{}", secret("hook", "hmac-key", "x"));
-    assert_eq!(run(&world, &whole, &[], &[]).exits(0).stderr, "");
+    assert_eq!(run_in(&world, &whole, &[], &[]).exits(0).stderr, "");
 }

@@ -3,8 +3,8 @@
 use stoker_testkit::gateway::{Gateway, Options};
 use stoker_testkit::git::{Edit, Tree};
 
-use crate::document::{PROJECTS, gateway_sync, run};
-use crate::world::{World, guarded, plant, plant_files};
+use crate::kit::manifest::{PROJECTS, gateway_sync, run};
+use crate::kit::world::{World, guarded, plant, plant_files};
 
 #[test]
 fn secrets_beside_the_document_are_served_and_a_missing_one_is_named() {

@@ -6,10 +6,10 @@ use std::time::Instant;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 
-use crate::canary::rsa_key;
-use crate::refusal::refused;
-use crate::site::Site;
-use crate::world::{ENDED, Run, World, plant};
+use super::never_shown::rsa_key;
+use crate::kit::result::refused;
+use crate::kit::site::Site;
+use crate::kit::world::{ENDED, Run, World, plant};
 
 const NOWHERE: &str = "https://nowhere.invalid/plant.git";
 

@@ -5,7 +5,7 @@ use stoker_testkit::git::tls::{Authority, Flaw};
 use stoker_testkit::leak::{Canary, Safe};
 use stoker_testkit::port::DeadPort;
 
-use crate::world::{Run, STOKER, World, guarded, plant, plant_files};
+use crate::kit::world::{Run, STOKER, World, guarded, plant, plant_files};
 
 // Credentials over http are for this machine only, and a proxy may be anywhere.
 #[test]

@@ -2,9 +2,8 @@
 
 use stoker_testkit::leak::Canary;
 
-use crate::document::{PROJECTS, gateway_sync};
-use crate::served::{run, secret, tells};
-use crate::world::{Run, STOKER, World, plant, plant_files};
+use crate::kit::manifest::{PROJECTS, gateway_sync, run_in, secret, tells};
+use crate::kit::world::{Run, STOKER, World, plant, plant_files};
 
 const SSH: &str = "    auth: {sshKey: {secretRef: {name: key}}}\n    caSecretRef: {name: ca}\n";
 
@@ -13,18 +12,18 @@ fn what_another_url_can_not_use_of_the_file_is_left_aside() {
     let (world, repo) = (World::new(), plant());
     let clone = repo.url();
     let yaml = gateway_sync("ssh://git@nowhere.invalid/plant.git", PROJECTS) + SSH;
-    let told = run(&world, &yaml, &["--repo", &clone], &[]).exits(0);
+    let told = run_in(&world, &yaml, &["--repo", &clone], &[]).exits(0);
     let aside = format!("warning: spec.git.auth.sshKey is not used: it does not fit {clone}");
     tells(&told, &[&aside, "warning: spec.git.caSecretRef is not used"]);
     assert_eq!(world.live(), plant_files());
     // Who gives one for this run means it.
     let key = ["--repo", &clone, "--ssh-key-file", "key", "--known-hosts-file", "hosts"];
-    tells(&run(&world, &yaml, &key, &[]).exits(2), &["an SSH key", "leave out --ssh-key-file"]);
+    tells(&run_in(&world, &yaml, &key, &[]).exits(2), &["an SSH key", "leave out --ssh-key-file"]);
     let token = ["--repo", &clone, "--token-file", "token"];
-    tells(&run(&world, &yaml, &token, &[]).exits(2), &["a token", "leave out --token-file"]);
+    tells(&run_in(&world, &yaml, &token, &[]).exits(2), &["a token", "leave out --token-file"]);
     // A file that does not fit its own URL is wrong.
     let odd = gateway_sync(&clone, PROJECTS) + SSH;
-    run(&world, &odd, &[], &[]).exits(2);
+    run_in(&world, &odd, &[], &[]).exits(2);
 }
 
 #[test]
@@ -38,7 +37,7 @@ fn a_flag_for_another_method_takes_the_place_of_the_files() {
         ["--ssh-key-file", key.to_str().unwrap()],
         ["--known-hosts-file", hosts.to_str().unwrap()],
     ];
-    let reached = run(&world, &yaml, more.as_flattened(), &[]).exits(1);
+    let reached = run_in(&world, &yaml, more.as_flattened(), &[]).exits(1);
     tells(&reached, &["warning: spec.git.auth.token is not used: --ssh-key-file takes its place"]);
 }
 
@@ -79,13 +78,14 @@ fn a_value_that_can_not_work_is_told_by_its_secret() {
         (&authority, "ca.crt", "canary-value", "the value holds no certificate"),
         (&app, "private-key.pem", "canary-value", "the value is not an RSA private key"),
     ] {
-        let refused = run(&world, &format!("{yaml}{}", secret("s", key, value)), &[], &[]).exits(2);
+        let refused =
+            run_in(&world, &format!("{yaml}{}", secret("s", key, value)), &[], &[]).exits(2);
         tells(&refused, &[&format!("Secret s, key {key}: "), fault, &format!("stringData.{key}")]);
         assert!(!refused.stderr.contains("/proc/"), "{refused:?}");
         refused.hides(&canary);
     }
     let key = format!("{}{}", gateway_sync(url, PROJECTS), secret("gateway-key", "apiKey", "x"));
-    let refused = run(&world, &key, &["--gateway", "http://localhost:1"], &[]).exits(2);
+    let refused = run_in(&world, &key, &["--gateway", "http://localhost:1"], &[]).exits(2);
     tells(&refused, &["spec.gateway.api: Secret gateway-key, key apiKey", "name:secret"]);
 }
 
@@ -106,11 +106,11 @@ fn a_secret_that_is_there_and_does_not_serve_says_why() {
         ("metadata: {name: s}\nstringData: x\n", "stringData must be keys"),
         ("metadata: {name: n}\nstringData: {token: x}\n", "metadata.name: must be a string"),
     ] {
-        let refused = run(&world, &format!("{yaml}{rest}"), &[], &[]).exits(2);
+        let refused = run_in(&world, &format!("{yaml}{rest}"), &[], &[]).exits(2);
         tells(&refused, &[words]);
         assert!(!refused.stderr.contains("nothing serves"), "{refused:?}");
     }
     // Where the key is missing, a flag still serves.
     let file = format!("{yaml}metadata: {{name: s}}\n");
-    run(&world, &file, &["--token-file", "absent"], &[]).exits(1);
+    run_in(&world, &file, &["--token-file", "absent"], &[]).exits(1);
 }

@@ -13,9 +13,9 @@ use stoker_testkit::git::{Repo, Tree};
 use stoker_testkit::port::DeadPort;
 use stoker_testkit::wait::eventually;
 
-use crate::document::{self, gateway_sync};
-use crate::follow::{Heard, end};
-use crate::world::{Run, STOKER, World, plant, plant_files};
+use crate::kit::background::{Heard, end};
+use crate::kit::manifest::{self, gateway_sync};
+use crate::kit::world::{Run, STOKER, World, plant, plant_files};
 
 const NOWHERE: &str = "https://nowhere.invalid/a.git";
 
@@ -208,7 +208,7 @@ fn a_template_that_wants_the_name_of_the_gateway_says_how_to_give_it() {
     let (repo, _) = Repo::with(Tree::new().file("t/a", "{{ .GatewayName }}")).unwrap();
     let sync =
         "  sync: {profiles: {site: {mappings: [{source: t, destination: t, template: true}]}}}";
-    let run = document::run(&world, &gateway_sync(&repo.url(), sync), &[]).exits(1);
+    let run = manifest::run(&world, &gateway_sync(&repo.url(), sync), &[]).exits(1);
     tells(&run, &["`.GatewayName` is not known here"], &["--gateway-name NAME"]);
 }
 

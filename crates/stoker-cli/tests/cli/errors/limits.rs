@@ -5,8 +5,8 @@ use rustix::process::Signal;
 use stoker_testkit::git::{Edit, Tree};
 use stoker_testkit::wait::eventually;
 
-use crate::follow::end;
-use crate::world::{Run, STOKER, World, plant, plant_files};
+use crate::kit::background::end;
+use crate::kit::world::{Run, STOKER, World, plant, plant_files};
 
 const NOWHERE: &str = "https://nowhere.invalid/a.git";
 

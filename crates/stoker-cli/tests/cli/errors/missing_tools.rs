@@ -1,8 +1,8 @@
 //! Machines that lack what git needs.
 
-use crate::mount::is_root;
-use crate::refusal::refused;
-use crate::world::{Run, STOKER, World, plant};
+use crate::kit::mount::is_root;
+use crate::kit::result::refused;
+use crate::kit::world::{Run, STOKER, World, plant};
 
 #[test]
 fn a_machine_without_git_is_told_so() {

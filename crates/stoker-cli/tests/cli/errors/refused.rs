@@ -9,40 +9,9 @@ use stoker_testkit::git::{Edit, Tree};
 use stoker_testkit::port::DeadPort;
 use stoker_testkit::tree;
 
-use crate::document::{self, gateway_sync};
-use crate::format::has_every_key;
-use crate::world::{Run, World, plant};
-
-/// Claims exit code, reason and words of an error, and that its hint is a thing to do.
-#[track_caller]
-pub(crate) fn refused(run: Run, code: i32, reason: &str, words: &[&str]) {
-    let run = run.exits(code);
-    let result = run.json();
-    has_every_key(&result);
-    let error = &result["error"];
-    let text = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
-    assert_eq!(text("reason"), reason, "{error:#}");
-    for word in words {
-        assert!(text("message").contains(word), "no {word:?} in {error:#}");
-    }
-    assert!(!text("hint").is_empty(), "no hint: {error:#}");
-    assert_eq!(result["status"], "failed");
-}
-
-/// A sync that must fail and leave a data directory as empty as it was.
-#[track_caller]
-pub(crate) fn refuses(
-    (world, url): (&World, &str),
-    more: &[&str],
-    (code, reason): (i32, &str),
-    words: &[&str],
-) {
-    let mut all = vec!["-o", "json"];
-    all.extend(more);
-    let before = tree::Tree::read(&world.data()).unwrap().without(".stoker");
-    refused(world.sync(url, &all), code, reason, words);
-    assert_eq!(tree::Tree::read(&world.data()).unwrap().without(".stoker"), before);
-}
+use crate::kit::manifest::{self, gateway_sync};
+use crate::kit::result::{refused, refuses};
+use crate::kit::world::{World, plant};
 
 #[test]
 fn a_wrong_url() {
@@ -173,7 +142,7 @@ fn a_wrong_template_and_wrong_json() {
         let mapping = format!("{{source: {source}, destination: projects/x, {extra}}}");
         let sync = format!("  sync: {{profiles: {{site: {{mappings: [{mapping}]}}}}}}");
         let yaml = gateway_sync(&repo.url(), &sync);
-        let run = document::run(&world, &yaml, &["--gateway-name", "a b", "-o", "json"]);
+        let run = manifest::run(&world, &yaml, &["--gateway-name", "a b", "-o", "json"]);
         refused(run, 1, "RenderFailed", words);
         assert_eq!(world.live(), tree::Tree::default());
     };

@@ -1,8 +1,8 @@
 //! What the command line or the `-f` file gets wrong is exit code 2, before anything is contacted.
 
-use crate::document::{self, gateway_sync};
-use crate::refusal::refused;
-use crate::world::{Run, World};
+use crate::kit::manifest::{self, gateway_sync};
+use crate::kit::result::refused;
+use crate::kit::world::{Run, World};
 
 /// A repository that nobody can ask: whoever does is found out by the exit code.
 const NOWHERE: &str = "https://nowhere.invalid/plant.git";
@@ -44,7 +44,7 @@ fn a_template_in_the_file_is_checked_as_early() {
     let sync =
         "  sync: {profiles: {site: {mappings: [{source: p, destination: 'q/{{.PodName}}'}]}}}";
     let yaml = gateway_sync(NOWHERE, sync).replace("ref: main", "ref: release");
-    let run = document::run(&world, &yaml, &["-o", "json"]);
+    let run = manifest::run(&world, &yaml, &["-o", "json"]);
     assert_eq!(run.json()["ref"], "release", "the file's own ref is told");
     refused(run, 2, "Usage", &["mappings[0]", "PodName"]);
     let words = ["dev", ".", "--once", "--map", "a:{{.Nope}}", "--data", "data", "-o", "json"];

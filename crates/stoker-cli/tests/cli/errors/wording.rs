@@ -6,10 +6,10 @@ use stoker_testkit::git::Tree;
 use stoker_testkit::git::http::{Auth, HttpServer};
 use stoker_testkit::leak::Canary;
 
-use crate::refusal::refused;
-use crate::trace::{can_trace, learn, strike};
-use crate::update::Update;
-use crate::world::{Run, World, guarded, plant};
+use crate::kit::result::refused;
+use crate::kit::strace::{can_trace, learn, strike};
+use crate::kit::update::Update;
+use crate::kit::world::{Run, World, guarded, plant};
 
 #[track_caller]
 fn hint(run: &Run) -> String {

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use stoker_testkit::git::{Edit, Repo, Tree};
 
-use crate::world::{World, is_long, plant, plant_files, plant_tree};
+use crate::kit::world::{World, is_long, plant, plant_files, plant_tree};
 
 #[test]
 fn several_maps_keep_their_order() {

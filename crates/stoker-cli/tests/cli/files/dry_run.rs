@@ -1,7 +1,7 @@
 //! Runs that only look: `plan`, and a sync with `dryRun`.
 
-use crate::document::{gateway_sync, run};
-use crate::world::{World, plant, plant_files};
+use crate::kit::manifest::{gateway_sync, run};
+use crate::kit::world::{World, plant, plant_files};
 
 fn profile(policies: &str) -> String {
     format!(

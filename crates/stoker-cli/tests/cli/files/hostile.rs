@@ -6,9 +6,8 @@ use std::fs;
 use stoker_testkit::git::{Edit, RawEntry, Repo, Tree, hostile};
 use stoker_testkit::tree;
 
-use crate::format::has_every_key;
-use crate::refusal::{refused, refuses};
-use crate::world::{World, plant, plant_files, plant_tree};
+use crate::kit::result::{has_every_key, refused, refuses};
+use crate::kit::world::{World, plant, plant_files, plant_tree};
 
 #[test]
 fn a_mass_deletion() {
@@ -92,7 +91,7 @@ fn a_link_planted_in_the_data_directory_leads_nowhere() {
 #[test]
 fn no_hostile_name_gets_out_of_the_data_directory_or_crashes_the_program() {
     let (world, repo) = (World::new(), Repo::empty().unwrap());
-    let step = if crate::world::is_long() { 1 } else { 7 };
+    let step = if crate::kit::world::is_long() { 1 } else { 7 };
     for hostile in hostile::names().into_iter().step_by(step) {
         let blob = repo.blob("x").unwrap();
         let inner = repo.raw_tree(&[RawEntry::file(&hostile.name, &blob)]).unwrap();

@@ -9,7 +9,7 @@ use stoker_testkit::git::ignition;
 use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::tree;
 
-use crate::world::{Run, World};
+use crate::kit::world::{Run, World};
 
 /// What the git hosting of a project leaves at the top of a repository with one project.
 const DOTTED: [(&str, &str); 5] = [

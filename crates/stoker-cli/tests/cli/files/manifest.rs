@@ -3,26 +3,9 @@
 use stoker_testkit::git::{Edit, Oid, Repo, Tree};
 use stoker_testkit::tree;
 
-use crate::format::has_every_key;
-use crate::world::{Run, World, plant, plant_files};
-
-pub(crate) fn gateway_sync(url: &str, more: &str) -> String {
-    format!(
-        "apiVersion: stoker.io/v1alpha1\nkind: GatewaySync\nmetadata:\n  name: plant\n\
-         spec:\n  gateway:\n    api: {{secretName: gateway-key}}\n{more}\n  git:\n    repo: {url}\n    ref: main\n"
-    )
-}
-
-pub(crate) const PROJECTS: &str =
-    "  sync: {profiles: {site: {mappings: [{source: projects, destination: projects}]}}}";
-
-pub(crate) fn run(world: &World, yaml: &str, more: &[&str]) -> Run {
-    let file = world.file("sync.yaml", yaml);
-    let data = world.data();
-    let mut words = vec!["sync", "-f", file.to_str().unwrap(), "--data", data.to_str().unwrap()];
-    words.extend(more);
-    world.stoker(words)
-}
+use crate::kit::manifest::{PROJECTS, gateway_sync, run};
+use crate::kit::result::has_every_key;
+use crate::kit::world::{World, plant, plant_files};
 
 #[test]
 fn a_gateway_sync_with_one_profile_needs_no_more() {

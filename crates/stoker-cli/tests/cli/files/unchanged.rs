@@ -10,8 +10,8 @@ use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::git::{Edit, Tree};
 use stoker_testkit::process::find_program;
 
-use crate::format::has_every_key;
-use crate::world::{Run, STOKER, World, plant};
+use crate::kit::result::has_every_key;
+use crate::kit::world::{Run, STOKER, World, plant};
 
 /// Everything about a tree that a write would change.
 fn fingerprint(directory: &Path) -> BTreeMap<String, String> {

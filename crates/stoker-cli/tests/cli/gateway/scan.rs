@@ -8,9 +8,9 @@ use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::tree;
 use stoker_testkit::wait::eventually;
 
-use crate::refusal::refused;
-use crate::site::Site;
-use crate::world::{ENDED, Run, plant, plant_files};
+use crate::kit::result::refused;
+use crate::kit::site::Site;
+use crate::kit::world::{ENDED, Run, plant, plant_files};
 
 /// A site that has nothing yet, and the repository of its plant.
 fn line() -> (Site, Repo) {
@@ -123,7 +123,7 @@ fn a_run_that_is_asked_to_end_during_a_scan_ends_soon_and_owes_it() {
     let run = Run::of(child.output().unwrap()).exits(143);
     assert!(asked.elapsed() < ENDED, "it took {:?}", asked.elapsed());
     assert_eq!(run.json()["scan"]["projects"], "owed", "{run:?}");
-    assert_eq!(site.world.live(), crate::world::plant_files(), "the files have landed");
+    assert_eq!(site.world.live(), crate::kit::world::plant_files(), "the files have landed");
     let later = site.world.sync(&site.url, &["-o", "json"]).exits(0).json();
     assert_eq!(later["scan"]["projects"], "owed", "it is remembered");
     let Site { world, gateway, url } = site;
@@ -140,7 +140,7 @@ fn a_lock_that_another_holds_stops_the_run_before_any_file() {
     let run = site.sync_within("2s");
     refused(run, 1, "ScanLockHeld", &[]);
     assert_eq!(site.world.live(), tree::Tree::default());
-    crate::update::nothing_is_left(&site.world);
+    crate::kit::update::nothing_is_left(&site.world);
 }
 
 #[test]

@@ -11,12 +11,11 @@ use stoker_testkit::git::Repo;
 use stoker_testkit::tree;
 use stoker_testkit::wait::eventually;
 
-use crate::owed::Line;
-use crate::refusal::refused;
-use crate::site::Site;
-use crate::trace::{Point, can_trace, learn, strike};
-use crate::update::Update;
-use crate::world::{ENDED, Run, plant};
+use crate::kit::result::refused;
+use crate::kit::site::{Line, Site};
+use crate::kit::strace::{Point, can_trace, learn, strike};
+use crate::kit::update::Update;
+use crate::kit::world::{ENDED, Run, plant};
 
 /// A site with files for both halves of a gateway, none of which is there yet.
 fn both_halves() -> (Site, Repo) {

@@ -5,16 +5,17 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use serde_json::Value;
 use stoker_testkit::gateway::{Fault, Half, State, Ugly};
 use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::process::Guarded;
 use stoker_testkit::wait::eventually;
 
-use crate::refusal::refused;
-use crate::site::Site;
-use crate::world::{ENDED, Run, World, plant};
+use crate::kit::background::has_lock_open;
+use crate::kit::result::refused;
+use crate::kit::site::Site;
+use crate::kit::world::{ENDED, Run, World, plant};
 
 /// A site that is synced, and a commit that is not there yet.
 fn site() -> (Site, Repo) {
@@ -34,14 +35,6 @@ fn waiting(site: &Site) -> Guarded {
     child
 }
 
-/// Whether a process holds the lock of a data directory, or waits for it.
-pub(crate) fn has_lock_open(process: Pid) -> bool {
-    let files = format!("/proc/{}/fd", process.as_raw_nonzero());
-    let files = std::fs::read_dir(files).into_iter().flatten().flatten();
-    let mut targets = files.filter_map(|file| std::fs::read_link(file.path()).ok());
-    targets.any(|target| target.ends_with("data/.stoker/lock"))
-}
-
 fn phases(result: &Value) -> u64 {
     let names = ["resolve", "fetch", "plan", "apply", "gateway"];
     names.iter().map(|name| result["durationsMs"][name].as_u64().unwrap()).sum()
@@ -59,7 +52,7 @@ fn whoever_waits_is_told_for_whom_and_what_is_live() {
     let words = site.world.words("sync", &site.url, &["-o", "json", "--lock-timeout", "1m"]);
     let waiting = site.world.start(words);
     eventually("it waits", || {
-        let runs = crate::trace::processes(&site.world, "stoker");
+        let runs = crate::kit::strace::processes(&site.world, "stoker");
         runs.into_iter().filter(|run| has_lock_open(*run)).count() == 2
     });
     waiting.signal(Signal::INT).unwrap();

@@ -3,7 +3,7 @@
 use stoker_testkit::git::Repo;
 use stoker_testkit::{skip, tree};
 
-use crate::world::{Run, STOKER, World};
+use super::world::{Run, STOKER, World};
 
 pub(crate) fn is_root() -> bool {
     let is_root = rustix::process::getuid().is_root();

@@ -12,7 +12,7 @@ use std::thread;
 use stoker_testkit::process::find_program;
 use stoker_testkit::skip;
 
-use crate::world::{Run, STOKER, World, is_long};
+use super::world::{Run, STOKER, World, is_long};
 
 /// Calls that change a disk, or speak to a gateway; what a program does not use costs nothing here.
 pub(crate) const CHANGING: &str = "connect,sendto,openat,openat2,mkdir,mkdirat,write,pwrite64,writev,copy_file_range,\

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use stoker_testkit::git::{Repo, Tree};
 use stoker_testkit::tree::{self, Node};
 
-use crate::trace::{KILLED, Point, learn, strike};
-use crate::world::World;
+use super::strace::{KILLED, Point, learn, strike};
+use super::world::World;
 
 /// A repository with the branches `old` and `new`, more than 200 files apart, and both as trees.
 pub(crate) struct Update {

@@ -98,7 +98,7 @@ impl World {
     /// says otherwise.
     pub(crate) fn words(&self, verb: &str, url: &str, more: &[&str]) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec![verb.into(), "--repo".into(), url.into()];
-        if !more.contains(&"--ref") {
+        if !more.iter().any(|word| word.starts_with("--ref")) {
             words.extend(["--ref".into(), "main".into()]);
         }
         if !more.contains(&"--map") && !more.contains(&"-f") {

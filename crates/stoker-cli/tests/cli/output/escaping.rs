@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
-use crate::world::{Run, World};
+use crate::kit::world::{Run, World};
 
 /// Claims that no control character was printed, and that this was.
 #[track_caller]

@@ -3,50 +3,8 @@
 use serde_json::{Value, json};
 use stoker_testkit::git::{Edit, Tree};
 
-use crate::world::{Run, World, plant, plant_files, plant_tree};
-
-/// Every key that scripts rely on.
-pub(crate) const KEYS: [&str; 19] = [
-    "status",
-    "ref",
-    "resolvedRef",
-    "commit",
-    "previousCommit",
-    "filesAdded",
-    "filesModified",
-    "filesDeleted",
-    "filesUnchanged",
-    "added",
-    "modified",
-    "deleted",
-    "truncated",
-    "bytesWritten",
-    "projects",
-    "scan",
-    "durationsMs",
-    "warnings",
-    "error",
-];
-
-#[track_caller]
-pub(crate) fn has_every_key(result: &Value) {
-    for key in KEYS {
-        assert!(result.get(key).is_some(), "no {key} in {result:#}");
-    }
-    for phase in ["resolve", "fetch", "plan", "apply", "gateway", "total"] {
-        let time = &result["durationsMs"][phase];
-        assert!(time.is_u64(), "durationsMs.{phase} is {time}");
-    }
-    for half in ["projects", "config"] {
-        let word = result["scan"][half].as_str().unwrap_or_default();
-        assert!(["done", "skipped", "failed", "owed"].contains(&word), "scan.{half} is {word:?}");
-    }
-    let error = &result["error"];
-    if !error.is_null() {
-        assert!(error["reason"].is_string() && error["message"].is_string(), "{error}");
-        assert!(error.get("hint").is_some(), "no error.hint in {error}");
-    }
-}
+use crate::kit::result::has_every_key;
+use crate::kit::world::{Run, World, plant, plant_files, plant_tree};
 
 #[test]
 fn a_first_sync_brings_exactly_the_commit() {

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use stoker_testkit::process::Guarded;
 
-use crate::format::has_every_key;
-use crate::world::{Run, STOKER, World, plant};
+use crate::kit::result::has_every_key;
+use crate::kit::world::{Run, STOKER, World, plant};
 
 /// Runs a command whose standard output takes nothing.
 fn into_full(mut command: Command) -> Run {

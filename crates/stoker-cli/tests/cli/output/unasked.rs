@@ -5,9 +5,9 @@ use std::fs;
 use stoker_testkit::gateway::{Half, State};
 use stoker_testkit::git::{Edit, Repo, Tree};
 
-use crate::refusal::refused;
-use crate::site::Site;
-use crate::world::{World, plant};
+use crate::kit::result::refused;
+use crate::kit::site::Site;
+use crate::kit::world::{World, plant};
 
 /// A hundred files that are all one blob.
 fn hundred() -> Tree {

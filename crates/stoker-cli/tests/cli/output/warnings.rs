@@ -10,8 +10,8 @@ use stoker_testkit::git::{Repo, Tree};
 use stoker_testkit::tree;
 use stoker_testkit::wait::eventually;
 
-use crate::follow::{Heard, end};
-use crate::world::{Run, World, plant};
+use crate::kit::background::{Heard, end};
+use crate::kit::world::{Run, World, plant};
 
 fn many(count: usize) -> Tree {
     (0..count).fold(Tree::new(), |tree, n| tree.file(format!("projects/a/f{n}"), n.to_string()))

@@ -3,8 +3,8 @@
 use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::skip;
 
-use crate::mount::{is_root, noted, with_mount};
-use crate::world::{Run, World, plant, plant_files};
+use crate::kit::mount::{is_root, noted, with_mount};
+use crate::kit::world::{Run, World, plant, plant_files};
 
 /// A plant that fits onto a small disk, a branch that does not, and one that does again.
 fn growing() -> Repo {

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use stoker_testkit::git::{Edit, Oid, Repo, Tree};
 
-use crate::mount::{is_root, noted, with_mount};
-use crate::world::{World, plant, plant_files};
+use crate::kit::mount::{is_root, noted, with_mount};
+use crate::kit::world::{World, plant, plant_files};
 
 const BINARY: &str = "projects/oven/model.bin";
 /// Takes whatever is left of the volume.

@@ -7,7 +7,7 @@ use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::skip;
 
-use crate::world::{Run, STOKER, World, plant, plant_files};
+use crate::kit::world::{Run, STOKER, World, plant, plant_files};
 
 /// A uid that no passwd knows.
 const STRANGER: u32 = 65432;

@@ -3,10 +3,10 @@
 
 use stoker_testkit::{skip, tree};
 
-use crate::mount::{is_root, noted, with_mount};
-use crate::trace::{CHANGING, Point, Tally, can_trace, each, points, wide_sample};
-use crate::update::Update;
-use crate::world::World;
+use crate::kit::mount::{is_root, noted, with_mount};
+use crate::kit::strace::{CHANGING, Point, Tally, can_trace, each, points, wide_sample};
+use crate::kit::update::Update;
+use crate::kit::world::World;
 
 /// The mapping's destination is a mount point.
 const MOUNT: &str = "mkdir -p data/projects && mount -t tmpfs tmpfs \"$PWD/data/projects\"";

@@ -4,8 +4,8 @@
 use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::{skip, tree};
 
-use crate::mount::{is_root, noted, with_mount};
-use crate::world::{Run, STOKER, World, plant, plant_files};
+use crate::kit::mount::{is_root, noted, with_mount};
+use crate::kit::world::{Run, STOKER, World, plant, plant_files};
 
 const SCRIPT: &str = "projects/oven/tool.sh";
 
