@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -10,11 +11,14 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
-use stoker_api::condition::Reason;
-use stoker_run::{Action, RunReport, Scan};
+use stoker_api::condition::{Reason, SyncStatus};
+use stoker_api::contract::report::Report;
+use stoker_core::audit::Audit;
+use stoker_run::{Action, Outcome, RunReport, Scan};
+use stoker_runtime::telemetry;
 
 use crate::decide::Kind;
-use crate::run::{Ended, Job};
+use crate::run::{Ended, Files, Job};
 
 /// Bounds of the histograms, in seconds.
 const BUCKETS: [f64; 12] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0];
@@ -160,7 +164,7 @@ impl Metrics {
     }
 
     /// Takes note of the moment at which the gateway could start.
-    pub(crate) fn started(&self, age: std::time::Duration) {
+    pub(crate) fn started(&self, age: Duration) {
         self.startup.set(age.as_secs_f64());
     }
 
@@ -182,6 +186,9 @@ impl Metrics {
         let Ended { report, fault } = ended;
         let is_cancelled = fault.as_ref().is_some_and(|fault| fault.is_cancelled);
         log(job, ended);
+        if let Some(line) = audit(job, ended, Timestamp::now()) {
+            telemetry::write_line(&line);
+        }
         if job.kind != Kind::Scan && !is_cancelled {
             let result = if fault.is_none() { "success" } else { "failure" };
             self.syncs.get_or_create(&ResultLabel { result }).inc();
@@ -258,11 +265,8 @@ fn log(job: &Job, ended: &Ended) {
         None if report.changes.is_empty() => {
             tracing::debug!(%gateway, %commit, milliseconds, kind = ?job.kind, "nothing changed");
         }
-        None => {
-            let files = report.changes.len();
-            let trigger = job.trigger.as_str();
-            tracing::info!(%gateway, %commit, files, milliseconds, trigger, "applied files");
-        }
+        // The audit line has it.
+        None => {}
     }
     for warning in &report.warnings {
         tracing::info!(%gateway, code = warning.code().as_str(), "{warning}");
@@ -271,6 +275,39 @@ fn log(job: &Job, ended: &Ended) {
         let error = stoker_api::chain::Chain(absent).to_string();
         tracing::debug!(%gateway, error, "the gateway owes a scan");
     }
+}
+
+/// Returns the audit line of a sync that changed files or failed. A sync that was undone for a newer
+/// one did neither.
+fn audit(job: &Job, ended: &Ended, now: Timestamp) -> Option<String> {
+    let Ended { report, fault } = ended;
+    let is_undone =
+        fault.as_ref().is_some_and(|fault| fault.is_cancelled && fault.files == Files::Untouched);
+    let is_change = report.outcome == Outcome::Synced && !report.changes.is_empty();
+    if job.kind == Kind::Scan || is_undone || (fault.is_none() && !is_change) {
+        return None;
+    }
+    let Job { goal, environment, trigger, .. } = job;
+    let mut fields = Report::new(goal.gateway.clone(), "", "", SyncStatus::Pending);
+    report.describe(&mut fields);
+    let milliseconds = u64::try_from(report.durations.total.as_millis()).unwrap_or(u64::MAX);
+    let failure = fault.as_ref().filter(|fault| !fault.is_cancelled).map(|fault| fault.reason);
+    let audit = Audit {
+        timestamp: now,
+        cr: &environment.cr_name,
+        namespace: &environment.pod_namespace,
+        gateway: &goal.gateway,
+        pod_name: &environment.pod_name,
+        trigger: Some(*trigger),
+        commit: Some(&goal.commit),
+        git_ref: Some(&goal.git_ref),
+        files_changed: fields.files_added + fields.files_modified + fields.files_deleted,
+        projects_synced: &fields.projects_synced,
+        duration: Some(Duration::from_millis(milliseconds).into()),
+        failure,
+        scan_result: &fields.scan_result,
+    };
+    Some(audit.to_line())
 }
 
 #[cfg(test)]

@@ -35,8 +35,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 /// A watch that lasted less was not served.
 const SHORT: Duration = Duration::from_secs(5);
-/// How often the object is read where it can't be watched.
-const POLL: Duration = Duration::from_secs(30);
 
 /// The one key that counts even where the others can't be used: a report must find its place.
 const STATUS_SHARDS: &str = "statusShards";
@@ -125,15 +123,17 @@ impl Announcement {
     }
 }
 
-/// Watches for ever. A value is sent for every change.
+/// Watches for ever. A value is sent for every change. The period is how often the object is read
+/// where it can't be watched.
 pub(crate) async fn watch(
     client: kube::Client,
     environment: Arc<Environment>,
     sender: watch::Sender<Announcement>,
+    period: watch::Receiver<Duration>,
 ) {
     let objects = Api::<ConfigMap>::namespaced(client, &environment.pod_namespace);
     let name = names::metadata_config_map(&environment.cr_name);
-    let mut watcher = Watcher { objects, name, sender, pause: FIRST_PAUSE };
+    let mut watcher = Watcher { objects, name, sender, period, pause: FIRST_PAUSE };
     loop {
         watcher.cycle().await;
     }
@@ -143,6 +143,7 @@ struct Watcher {
     objects: Api<ConfigMap>,
     name: String,
     sender: watch::Sender<Announcement>,
+    period: watch::Receiver<Duration>,
     pause: Duration,
 }
 
@@ -158,7 +159,10 @@ impl Watcher {
                 End::Expired if started.elapsed() < SHORT => self.rest().await,
                 End::Expired => self.pause = FIRST_PAUSE,
                 End::Stale => return,
-                End::Forbidden => return sleep(POLL).await,
+                End::Forbidden => {
+                    let period = *self.period.borrow();
+                    return sleep(period).await;
+                }
                 End::Broken(message) => {
                     tracing::debug!(error = message, "the watch of the announcement broke");
                     return self.rest().await;

@@ -16,6 +16,8 @@ use crate::args::Environment;
 use crate::pod::Pod;
 
 const TRUE: &str = "true";
+/// The sync period where nothing says otherwise.
+pub(crate) const USUAL_PERIOD: Duration = Duration::from_secs(30);
 
 /// What this gateway is to have. Two equal goals need one run.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,8 +121,9 @@ pub(crate) fn sync_period(metadata: Option<&Metadata>, pod: &Pod) -> Duration {
     let annotation = pod.annotation(Annotation::SyncPeriod).and_then(|text| text.parse().ok());
     let profile = || metadata.and_then(|metadata| choice(pod).find(metadata));
     let seconds = annotation.or_else(|| profile().map(|profile| usize::from(profile.sync_period)));
-    let seconds = seconds.unwrap_or(30).clamp(limit::SYNC_PERIOD_MIN, limit::SYNC_PERIOD_MAX);
-    Duration::from_secs(seconds as u64)
+    seconds.map_or(USUAL_PERIOD, |seconds| {
+        Duration::from_secs(seconds.clamp(limit::SYNC_PERIOD_MIN, limit::SYNC_PERIOD_MAX) as u64)
+    })
 }
 
 /// The environment is from the time of injection: a pod that says otherwise now was not injected

@@ -12,8 +12,8 @@ use stoker_api::gatewaysync::{DesignerSessionPolicy, DriftPolicy};
 use stoker_api::word::Interval;
 use stoker_git::store::Location;
 use stoker_run::{
-    Cancel, CommitContent, Content, Failed, GatewayAbsence, GatewayTarget, Look, Phase, Progress,
-    Resolution, Retry, RunReport, Target, Values, recover, scan_owed, sync,
+    Cancel, CommitContent, Content, DriftCheck, Failed, GatewayAbsence, GatewayTarget, Phase,
+    Progress, Resolution, Retry, RunReport, Target, Values, recover, scan_owed, sync,
 };
 
 use crate::access;
@@ -181,7 +181,8 @@ fn target(job: &Job) -> Target {
         labels: Some(goal.labels.clone()),
         ..target.values
     };
-    target.look = if job.kind == Kind::Check { Look::Stat } else { Look::Touched };
+    target.drift_check =
+        if job.kind == Kind::Check { DriftCheck::Stat } else { DriftCheck::Touched };
     target.confirmed = goal.confirmed.as_ref().map(ToString::to_string);
     target.gateway = environment.api_key_file.as_ref().map(|key| {
         let endpoint = stoker_ignition::Endpoint::beside_us(goal.port, goal.tls);

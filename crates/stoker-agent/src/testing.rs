@@ -1,13 +1,11 @@
 //! Values that the tests of this crate share.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use stoker_api::contract::metadata::{AuthType, Metadata, Profile};
-use stoker_api::gatewaysync::{DesignerSessionPolicy, DriftPolicy, Mapping};
+use stoker_api::contract::metadata::Metadata;
 use stoker_api::names::Annotation;
-use stoker_api::word::{Commit, Interval, ProfileName, RefName, RepoUrl};
+use stoker_testkit::object::announcement;
 
 use crate::args::Environment;
 use crate::goal::{Goal, goal};
@@ -39,50 +37,9 @@ pub(crate) fn environment(root: &Path) -> Environment {
     }
 }
 
-pub(crate) fn profile() -> Profile {
-    let mapping =
-        Mapping { source: "projects".into(), destination: "projects".into(), ..Mapping::default() };
-    Profile {
-        mappings: vec![mapping],
-        exclude_patterns: Vec::new(),
-        vars: BTreeMap::new(),
-        sync_period: 30,
-        designer_session_policy: DesignerSessionPolicy::Proceed,
-        designer_session_timeout: Interval::from_secs(300),
-        drift_policy: DriftPolicy::Repair,
-        max_delete_percent: None,
-        dry_run: false,
-        paused: false,
-    }
-}
-
 /// What the controller announces: `main` at [`COMMIT`], with the profile `default`.
 pub(crate) fn metadata() -> Metadata {
-    Metadata {
-        git_url: RepoUrl::parse("https://git.example.com/plant.git").unwrap(),
-        git_ref: RefName::parse("main").unwrap(),
-        commit: Some(Commit::parse(COMMIT).unwrap()),
-        auth_type: AuthType::None,
-        git_username: None,
-        git_proxy: None,
-        git_timeout: Interval::from_secs(30),
-        allow_insecure_http: false,
-        is_paused: false,
-        paused_by: None,
-        is_terminating: false,
-        gateway_port: None,
-        gateway_tls: None,
-        requested_at: None,
-        requested_by: None,
-        trigger: None,
-        allow_mass_delete: None,
-        startup_deadline: None,
-        known_hosts: None,
-        status_shards: 1,
-        overrides: BTreeMap::new(),
-        profiles: BTreeMap::from([(ProfileName::parse("default").unwrap(), profile())]),
-        sync_profiles: BTreeMap::new(),
-    }
+    announcement("https://git.example.com/plant.git", COMMIT)
 }
 
 /// A pod with these annotations.

@@ -20,6 +20,7 @@ use crate::announce::Metrics;
 use crate::announcement::{self, Announcement};
 use crate::args::{self, Environment, Options};
 use crate::deliver::{self, Parcel};
+use crate::goal;
 use crate::link::Message;
 use crate::memory;
 use crate::pod::PodReader;
@@ -71,12 +72,14 @@ async fn work(environment: Arc<Environment>, options: &Options) -> ExitCode {
     let (announcing, announced) = watch::channel(Announcement::Unknown { message });
     let (posting, posted) = watch::channel(None);
     let (delivering, delivered) = watch::channel(None);
-    let line = Line { announcing, posted, delivering };
+    let (pacing, period) = watch::channel(goal::USUAL_PERIOD);
+    let line = Line { announcing, posted, delivering, period };
+    let outgoing = Outgoing { posting, pacing };
     tokio::spawn(connect(Arc::clone(&environment), line));
     finish(&environment, &shutdown).await;
     let mut worker = Worker::new(environment, metrics, options);
-    worker.attend(announced, &posting, &shutdown).await;
-    let sent = posting.borrow().clone();
+    worker.attend(announced, &outgoing, &shutdown).await;
+    let sent = outgoing.posting.borrow().clone();
     farewell(sent, delivered).await;
     ExitCode::SUCCESS
 }
@@ -96,6 +99,14 @@ struct Line {
     announcing: watch::Sender<Announcement>,
     posted: watch::Receiver<Option<Parcel>>,
     delivering: watch::Sender<Option<Parcel>>,
+    period: watch::Receiver<Duration>,
+}
+
+/// What the worker sends to the API server's side.
+struct Outgoing {
+    posting: watch::Sender<Option<Parcel>>,
+    /// How often the announcement is read where it can't be watched.
+    pacing: watch::Sender<Duration>,
 }
 
 /// Finds a way to the API server, then watches and delivers.
@@ -111,9 +122,9 @@ async fn connect(environment: Arc<Environment>, line: Line) {
             }
         }
     };
-    let Line { announcing, posted, delivering } = line;
+    let Line { announcing, posted, delivering, period } = line;
     tokio::join!(
-        announcement::watch(client.clone(), Arc::clone(&environment), announcing),
+        announcement::watch(client.clone(), Arc::clone(&environment), announcing, period),
         deliver::deliver(client, environment, posted, delivering),
     );
 }
@@ -154,13 +165,13 @@ impl Worker {
     async fn attend(
         &mut self,
         mut announced: watch::Receiver<Announcement>,
-        posting: &watch::Sender<Option<Parcel>>,
+        outgoing: &Outgoing,
         shutdown: &Shutdown,
     ) {
         let mut beat = tokio::time::interval(BEAT);
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            let next = self.consider(posting);
+            let next = self.consider(outgoing);
             let woken = tokio::select! {
                 biased;
                 () = shutdown.requested() => Woken::Shutdown,
@@ -172,7 +183,7 @@ impl Worker {
                 () = sleep_until(next) => Woken::Time,
             };
             match woken {
-                Woken::Shutdown => return self.end(posting).await,
+                Woken::Shutdown => return self.end(outgoing).await,
                 Woken::Ended(ended) => self.take(*ended),
                 Woken::Announced(announcement) => self.state.announcement = announcement,
                 Woken::Beat => self.beat(),
@@ -182,22 +193,19 @@ impl Worker {
     }
 
     /// Does what is to be done now; returns when to look again.
-    fn consider(&mut self, posting: &watch::Sender<Option<Parcel>>) -> Option<Instant> {
+    fn consider(&mut self, outgoing: &Outgoing) -> Option<Instant> {
         let now = Instant::now();
         let todo = self.state.consider(now);
         self.tell(todo.startup, now);
+        send_new(&outgoing.pacing, self.state.period());
         if let Some(parcel) = todo.parcel {
-            posting.send_if_modified(|posted| {
-                let is_new = posted.as_ref() != Some(&parcel);
-                *posted = Some(parcel);
-                is_new
-            });
+            send_new(&outgoing.posting, Some(parcel));
         }
         match todo.job {
             Some(job) => {
                 self.start(job, now);
                 // The run changes what is waited for.
-                self.consider(posting)
+                self.consider(outgoing)
             }
             None => todo.next,
         }
@@ -256,17 +264,25 @@ impl Worker {
     }
 
     /// Finishes or undoes the run that is under way, and says what came of it.
-    async fn end(&mut self, posting: &watch::Sender<Option<Parcel>>) {
+    async fn end(&mut self, outgoing: &Outgoing) {
         self.state.cancel();
         if self.handle.is_some() {
             let ended = finished(&mut self.handle).await;
             self.take(ended);
             let todo = self.state.consider(Instant::now());
             if let Some(parcel) = todo.parcel {
-                posting.send_replace(Some(parcel));
+                outgoing.posting.send_replace(Some(parcel));
             }
         }
     }
+}
+
+fn send_new<T: PartialEq>(sender: &watch::Sender<T>, value: T) {
+    sender.send_if_modified(|sent| {
+        let is_new = *sent != value;
+        *sent = value;
+        is_new
+    });
 }
 
 /// Finishes a run that was killed, before anything else. The supervisor hears of us meanwhile.

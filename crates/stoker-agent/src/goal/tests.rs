@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use stoker_api::contract::metadata::Target;
+use stoker_testkit::object::announced_profile;
 
 use super::*;
-use crate::testing::{COMMIT, OTHER, environment, metadata, plain_goal, pod, profile};
+use crate::testing::{COMMIT, OTHER, environment, metadata, plain_goal, pod};
 
 fn of(metadata: &Metadata, annotations: &[(Annotation, &str)]) -> Result<Goal, Hold> {
     goal(metadata, &pod(annotations), &environment(Path::new("/")))
@@ -27,7 +28,7 @@ fn a_plain_pod_gets_the_announced_commit_with_the_default_profile() {
 fn annotations_of_the_pod_override_what_is_announced() {
     let mut announced = metadata();
     (announced.gateway_port, announced.gateway_tls) = (Some(8088), Some(false));
-    announced.profiles.insert(ProfileName::parse("line").unwrap(), profile());
+    announced.profiles.insert(ProfileName::parse("line").unwrap(), announced_profile());
     let annotations = [
         (Annotation::GatewayPort, "9088"),
         (Annotation::GatewayTls, "true"),

@@ -2,6 +2,9 @@
 //!
 //! A connection has one request and two seconds. Slow or hostile clients delay no
 //! other: every socket is non-blocking, and the oldest is closed when there are too many.
+//!
+//! A startup probe that can't pass yet waits these two seconds for its response: the kubelet asks
+//! once a second, and so it learns at once that the gateway may start.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
@@ -106,87 +109,147 @@ impl Connection {
         loop {
             match self.stream.read(&mut chunk) {
                 Ok(0) => return false,
+                // What follows a request that is too long is of no interest.
+                Ok(_) if self.received.len() >= REQUEST => break,
                 Ok(read) => self.received.extend_from_slice(&chunk[..read]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return now < self.until,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(_) => return false,
             }
-            if let Some(response) = respond(&self.received, startup) {
+        }
+        let has_time = now < self.until;
+        match respond(&self.received, startup) {
+            Reply::Incomplete => has_time,
+            Reply::Waiting(_) if has_time => true,
+            Reply::Waiting(response) | Reply::Ready(response) => {
                 self.stream.write_all(response.as_bytes()).ok();
-                return false;
+                false
             }
         }
     }
 }
 
-/// Returns the response, once the head of the request is whole.
-fn respond(request: &[u8], startup: &Startup) -> Option<String> {
+/// What a request gets.
+#[derive(Debug, PartialEq, Eq)]
+enum Reply {
+    /// Nothing yet: its head is not whole.
+    Incomplete,
+    /// This, unless the gateway may start in time.
+    Waiting(String),
+    /// This, at once.
+    Ready(String),
+}
+
+/// Returns the reply to what has come of a request.
+fn respond(request: &[u8], startup: &Startup) -> Reply {
     let is_whole = request.windows(4).any(|end| end == b"\r\n\r\n");
     if !is_whole && request.len() < REQUEST {
-        return None;
+        return Reply::Incomplete;
     }
-    let line = String::from_utf8_lossy(request.split(|byte| *byte == b'\r').next()?).into_owned();
+    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line).into_owned();
     let mut words = line.split(' ');
     let is_read = matches!(words.next(), Some("GET" | "HEAD"));
     let path = words.next().unwrap_or_default();
-    let (status, body) = match (path.split('?').next(), startup) {
-        _ if !is_read || !is_whole => ("400 Bad Request", "bad request".to_owned()),
-        (Some("/healthz"), _) | (Some("/startupz"), Startup::Passed) => ("200 OK", "ok".to_owned()),
-        (Some("/startupz"), Startup::Waiting(reason)) => {
-            ("503 Service Unavailable", format!("waiting {reason}"))
+    match (path.split('?').next(), startup) {
+        _ if !is_read || !is_whole => Reply::Ready(write("400 Bad Request", "bad request")),
+        (Some("/healthz"), _) | (Some("/startupz"), Startup::Passed) => {
+            Reply::Ready(write("200 OK", "ok"))
         }
-        _ => ("404 Not Found", "not found".to_owned()),
-    };
-    Some(format!(
+        (Some("/startupz"), Startup::Waiting(reason)) => {
+            Reply::Waiting(write("503 Service Unavailable", &format!("waiting {reason}")))
+        }
+        _ => Reply::Ready(write("404 Not Found", "not found")),
+    }
+}
+
+fn write(status: &str, body: &str) -> String {
+    format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n{body}\n",
         body.len() + 1
-    ))
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn first_line(request: &str, startup: &Startup) -> Option<String> {
-        let response = respond(request.as_bytes(), startup)?;
-        Some(response.split("\r\n").next().unwrap().to_owned())
+    /// The whole response, and whether it would wait.
+    fn reply(request: &str, startup: &Startup) -> Option<(String, bool)> {
+        match respond(request.as_bytes(), startup) {
+            Reply::Incomplete => None,
+            Reply::Waiting(response) => Some((response, true)),
+            Reply::Ready(response) => Some((response, false)),
+        }
     }
 
     #[test]
     fn startup_passes_only_when_the_worker_said_so_and_health_always() {
         let waiting = Startup::Waiting("for git".to_owned());
-        let get =
-            |path: &str, startup| first_line(&format!("GET {path} HTTP/1.1\r\n\r\n"), startup);
-        assert_eq!(get("/startupz", &waiting).unwrap(), "HTTP/1.1 503 Service Unavailable");
-        assert_eq!(get("/startupz", &Startup::Passed).unwrap(), "HTTP/1.1 200 OK");
-        assert_eq!(get("/healthz", &waiting).unwrap(), "HTTP/1.1 200 OK");
-        assert_eq!(get("/", &waiting).unwrap(), "HTTP/1.1 404 Not Found");
-        let response = respond(b"GET /startupz HTTP/1.0\r\n\r\n", &waiting).unwrap();
+        let cases = [
+            ("/startupz", &waiting, "503 Service Unavailable", true),
+            ("/startupz", &Startup::Passed, "200 OK", false),
+            ("/healthz", &waiting, "200 OK", false),
+            ("/", &waiting, "404 Not Found", false),
+        ];
+        for (path, startup, status, waits) in cases {
+            let request = format!("GET {path} HTTP/1.1\r\n\r\n");
+            let (response, found) = reply(&request, startup).unwrap();
+            assert!(response.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{path}: {response}");
+            assert_eq!(found, waits, "{path}");
+        }
+        let (response, _) = reply("GET /startupz HTTP/1.0\r\n\r\n", &waiting).unwrap();
         assert!(response.ends_with("\r\n\r\nwaiting for git\n"), "{response}");
     }
 
     #[test]
     fn half_a_request_gets_no_response_and_a_long_one_is_refused() {
         let passed = Startup::Passed;
-        assert_eq!(respond(b"GET /healthz HTTP/1.1\r\nHost: x\r\n", &passed), None);
+        assert_eq!(reply("GET /healthz HTTP/1.1\r\nHost: x\r\n", &passed), None);
         let long = "GET /healthz HTTP/1.1\r\n".to_owned() + &"x".repeat(REQUEST);
-        assert_eq!(first_line(&long, &passed).unwrap(), "HTTP/1.1 400 Bad Request");
-        let post = "POST /healthz HTTP/1.1\r\n\r\n";
-        assert_eq!(first_line(post, &passed).unwrap(), "HTTP/1.1 400 Bad Request");
+        for refused in [long.as_str(), "POST /healthz HTTP/1.1\r\n\r\n"] {
+            let (response, _) = reply(refused, &passed).unwrap();
+            assert!(response.starts_with("HTTP/1.1 400 Bad Request"), "{response}");
+        }
+    }
+
+    /// A probe that listens, and a connection that has asked for this path.
+    fn asked(path: &str) -> (Probe, TcpStream) {
+        let mut probe = Probe::new(0);
+        probe.open(Instant::now());
+        let port = probe.listener.as_ref().unwrap().local_addr().unwrap().port();
+        let mut asking = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        write!(asking, "GET {path} HTTP/1.1\r\n\r\n").unwrap();
+        asking.set_nonblocking(true).unwrap();
+        (probe, asking)
     }
 
     #[test]
-    fn a_silent_connection_ends_in_time_and_keeps_nobody_waiting() {
-        let mut probe = Probe::new(0);
-        probe.open(Instant::now());
-        let address = probe.listener.as_ref().unwrap().local_addr().unwrap();
-        let address = (Ipv4Addr::LOCALHOST, address.port());
-        let silent = TcpStream::connect(address).unwrap();
-        let mut asking = TcpStream::connect(address).unwrap();
-        asking.write_all(b"GET /healthz HTTP/1.1\r\n\r\n").unwrap();
+    fn a_startup_probe_waits_and_passes_the_moment_the_gateway_may_start() {
+        let now = Instant::now();
+        for (startup, at, status) in [
+            (Startup::Passed, now, "HTTP/1.1 200"),
+            (Startup::Waiting("for git".to_owned()), now + WITHIN, "HTTP/1.1 503"),
+        ] {
+            let (mut probe, mut asking) = asked("/startupz");
+            while probe.connections.first().is_none_or(|waiting| waiting.received.is_empty()) {
+                probe.serve(now);
+            }
+            let mut response = String::new();
+            assert!(asking.read_to_string(&mut response).is_err(), "{response}");
+            probe.startup = startup;
+            probe.serve(at);
+            while asking.read_to_string(&mut response).is_err() {}
+            assert!(response.starts_with(status), "{response}");
+        }
+    }
+
+    #[test]
+    fn a_silent_connection_ends_in_time_and_delays_no_other() {
+        let (mut probe, mut asking) = asked("/healthz");
+        let silent = TcpStream::connect(asking.peer_addr().unwrap()).unwrap();
         let now = Instant::now();
         let mut response = String::new();
-        asking.set_nonblocking(true).unwrap();
         while asking.read_to_string(&mut response).is_err() {
             probe.serve(now);
         }

@@ -143,7 +143,8 @@ impl State {
         }
     }
 
-    fn period(&self) -> Duration {
+    /// Returns the longest pause between two attempts at what is owed.
+    pub(super) fn period(&self) -> Duration {
         let metadata = self.announcement.published().map(|published| &published.metadata);
         goal::sync_period(metadata, &self.pod)
     }

@@ -79,6 +79,32 @@ fn an_open_designer_blocks_by_policy_and_a_closed_one_does_not() {
     assert_eq!(world.data(VIEW).unwrap(), "{\"a\":2}");
 }
 
+// R44: the policy `wait` waits for sessions to close, and goes on when they have.
+#[test]
+fn a_sync_that_waits_for_a_designer_goes_on_when_the_session_closes() {
+    let (mut world, commit) = World::new();
+    let (gateway, mut metadata) = gateway(&mut world, &commit, |options| options);
+    for profile in metadata.profiles.values_mut() {
+        profile.designer_session_policy = DesignerSessionPolicy::Wait;
+    }
+    world.publish(&metadata);
+    let _agent = world.start();
+    world.wait_report("synced", |report| report.sync_status == SyncStatus::Synced);
+    let session = gateway.open_designer("alice", "hmi");
+    let before = gateway.calls().len();
+    let newer = next(&world, &metadata, "{\"a\":2}");
+    world.publish(&newer);
+    let is_question = |call: &String| call.contains("/data/api/v1/designers");
+    let asked = || gateway.calls()[before..].iter().filter(|call| is_question(call)).count();
+    eventually("it asks again and again", || asked() >= 2);
+    assert_eq!(world.data(VIEW).unwrap(), "{\"a\":1}");
+    gateway.close_designer(&session);
+    world.wait_report("synced", |report| {
+        report.sync_status == SyncStatus::Synced && report.commit == newer.commit
+    });
+    assert_eq!(world.data(VIEW).unwrap(), "{\"a\":2}");
+}
+
 #[test]
 fn a_newer_commit_ends_the_wait_for_a_slow_scan() {
     let (mut world, commit) = World::new();

@@ -45,6 +45,12 @@ fn a_gateway_starts_with_the_first_commit_and_gets_the_next() {
     assert_eq!((report.sync_status, report.files_modified), (SyncStatus::Synced, 1));
     assert_eq!(report.trigger, Some(Trigger::Webhook));
     assert_eq!(agent.probe("/healthz").0, 200);
+    let log = agent.log();
+    let audit: Vec<_> = log.lines().filter(|line| line.contains("stoker::audit")).collect();
+    let [_, second_sync] = audit[..] else { panic!("one line per sync: {audit:?}") };
+    for part in [second.as_str(), "\"filesChanged\":1", "\"result\":\"success\"", "webhook"] {
+        assert!(second_sync.contains(part), "{part}: {second_sync}");
+    }
 }
 
 // F8: the profile changes, the commit stays.

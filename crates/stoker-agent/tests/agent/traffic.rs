@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use stoker_api::condition::{SyncStatus, Trigger};
 use stoker_api::word::RepoUrl;
 use stoker_testkit::git::{Edit, Tree};
-use stoker_testkit::proxy::{FaultProxy, Match, Verb};
+use stoker_testkit::proxy::{Fault, FaultProxy, Match, Verb};
 use stoker_testkit::wait::eventually;
 
 use crate::world::World;
@@ -33,6 +33,26 @@ fn a_start_costs_one_list_one_watch_and_one_write_and_a_commit_one_write() {
     let count = |verb| proxy.count(&Match::verb(verb));
     assert_eq!((count(Verb::List), count(Verb::Watch)), (1, 1), "{:?}", proxy.tally());
     assert_eq!((count(Verb::Patch), proxy.count(&Match::any())), (2, 4), "{:?}", proxy.tally());
+}
+
+// F06: an agent that may not watch reads once a sync period.
+#[test]
+fn without_the_right_to_watch_a_commit_arrives_within_the_sync_period() {
+    let (world, first) = World::new();
+    world.make_status();
+    world.publish(&world.metadata(&first));
+    let proxy = FaultProxy::start(world.config()).unwrap();
+    let forbidden = proxy.fault(Match::verb(Verb::Watch), Fault::Status(403));
+    let _agent = world.start_through(&proxy);
+    eventually("synced", || is_synced_at(&world, first.as_str()));
+    let edit = Edit::put(Tree::new().file("projects/hmi/views/main.json", "{\"a\":2}"));
+    let second = world.repo.commit(edit).unwrap();
+    let announced = Instant::now();
+    world.publish(&world.metadata(&second));
+    eventually("synced again", || is_synced_at(&world, second.as_str()));
+    // The period is 5 s; the usual one is 30 s.
+    assert!(announced.elapsed() < Duration::from_secs(25), "{:?}", announced.elapsed());
+    assert!(forbidden.hits() >= 1);
 }
 
 // C1: the API server goes away and comes back.

@@ -15,14 +15,13 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use stoker_api::contract::env::Env;
-use stoker_api::contract::metadata::{AuthType, Metadata, Profile};
+use stoker_api::contract::metadata::Metadata;
 use stoker_api::contract::report::Report;
-use stoker_api::gatewaysync::{DesignerSessionPolicy, DriftPolicy, Mapping};
 use stoker_api::names::Annotation;
-use stoker_api::word::{Commit, Interval, ProfileName, RefName, RepoUrl};
 use stoker_testkit::cluster::{Cluster, Namespace, User};
 use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::git::{Oid, Repo, Tree};
+use stoker_testkit::object::announcement;
 use stoker_testkit::process::{Guarded, command};
 use stoker_testkit::proxy::FaultProxy;
 use stoker_testkit::wait::eventually;
@@ -126,48 +125,11 @@ impl World {
 
     /// What the controller announces for a commit of this world's repository.
     pub(crate) fn metadata(&self, commit: &Oid) -> Metadata {
-        let mapping = Mapping {
-            source: "projects".into(),
-            destination: "projects".into(),
-            ..Mapping::default()
-        };
-        let profile = Profile {
-            mappings: vec![mapping],
-            exclude_patterns: Vec::new(),
-            vars: BTreeMap::new(),
-            sync_period: 5,
-            designer_session_policy: DesignerSessionPolicy::Proceed,
-            designer_session_timeout: Interval::from_secs(300),
-            drift_policy: DriftPolicy::Repair,
-            max_delete_percent: None,
-            dry_run: false,
-            paused: false,
-        };
-        Metadata {
-            git_url: RepoUrl::parse(&self.server.url("plant")).unwrap(),
-            git_ref: RefName::parse("main").unwrap(),
-            commit: Some(Commit::parse(commit.as_str()).unwrap()),
-            auth_type: AuthType::None,
-            git_username: None,
-            git_proxy: None,
-            git_timeout: Interval::from_secs(30),
-            allow_insecure_http: false,
-            is_paused: false,
-            paused_by: None,
-            is_terminating: false,
-            gateway_port: None,
-            gateway_tls: None,
-            requested_at: None,
-            requested_by: None,
-            trigger: None,
-            allow_mass_delete: None,
-            startup_deadline: None,
-            known_hosts: None,
-            status_shards: 1,
-            overrides: BTreeMap::new(),
-            profiles: BTreeMap::from([(ProfileName::parse("default").unwrap(), profile)]),
-            sync_profiles: BTreeMap::new(),
+        let mut metadata = announcement(&self.server.url("plant"), commit.as_str());
+        for profile in metadata.profiles.values_mut() {
+            profile.sync_period = 5;
         }
+        metadata
     }
 
     /// Announces as the controller does.
