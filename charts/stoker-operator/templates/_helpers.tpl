@@ -17,11 +17,28 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Labels of a pod's selector. They can't change in an upgrade. */}}
-{{- define "stoker.selectorLabels" -}}
+{{/* Labels that all pods of the operator have. */}}
+{{- define "stoker.commonSelectorLabels" -}}
 app.kubernetes.io/name: {{ include "stoker.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{/* Labels of the controller's selector. They can't change in an upgrade. */}}
+{{- define "stoker.selectorLabels" -}}
+{{ include "stoker.commonSelectorLabels" . }}
 control-plane: controller-manager
+{{- end -}}
+
+{{/*
+Labels of the pods behind the Services. With a separate webhook this includes the controller's pods: they have
+no port of the Service's name, so they get no requests, and pods of before the change serve until they end.
+*/}}
+{{- define "stoker.serviceSelectorLabels" -}}
+{{- if .Values.webhook.separate -}}
+{{ include "stoker.commonSelectorLabels" . }}
+{{- else -}}
+{{ include "stoker.selectorLabels" . }}
+{{- end -}}
 {{- end -}}
 
 {{/* Labels of every object. */}}
@@ -36,7 +53,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{/* Labels of hook objects: not those of the operator, so that no selector of ours finds them. */}}
 {{- define "stoker.hookLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/name: {{ include "stoker.name" . }}-release
+app.kubernetes.io/name: {{ include "stoker.name" . | trunc 55 }}-hook
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
@@ -54,6 +71,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
+{{/* How many replicas the controller has. Without a Lease two must never run at once. */}}
+{{- define "stoker.replicas" -}}
+{{ ternary .Values.replicaCount 1 .Values.leaderElection.enabled }}
+{{- end -}}
+
 {{/* The Secret with a receiver's secret ("hmac" or "token"); empty where none is set. */}}
 {{- define "stoker.receiverSecretName" -}}
 {{- $values := index .root.Values.webhookReceiver .kind -}}
@@ -64,9 +86,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
+{{/* The Secret with the webhook's certificate. */}}
+{{- define "stoker.certificateSecretName" -}}
+{{ include "stoker.fullname" . }}-webhook-{{ ternary "cert" "tls" .Values.certManager.enabled }}
+{{- end -}}
+
+{{/* The namespaces that the webhook is called for, as a JSON list; empty means all. */}}
+{{- define "stoker.webhookNamespaces" -}}
+{{ .Values.webhook.namespaces | default .Values.watchNamespaces | toJson }}
+{{- end -}}
+
 {{/*
 Whether the namespace label is required: "true" or "". With auto, an upgrade keeps what the installed
-webhook has.
+webhook has, as a label or as an expression; namespaces that the values name need no label.
 */}}
 {{- define "stoker.requiresLabel" -}}
 {{- $wanted := toString .Values.webhook.namespaceSelector.requireLabel -}}
@@ -74,9 +106,30 @@ webhook has.
 {{- $name := printf "%s-pod-injection" (include "stoker.fullname" .) -}}
 {{- $installed := lookup "admissionregistration.k8s.io/v1" "MutatingWebhookConfiguration" "" $name -}}
 {{- if $installed -}}
+{{- $found := false -}}
 {{- range ($installed.webhooks | default list) -}}
-{{- if and (eq .name "pod-inject.stoker.io") (hasKey ((.namespaceSelector | default dict).matchLabels | default dict) "stoker.io/injection") -}}true{{- end -}}
+{{- if eq .name "pod-inject.stoker.io" -}}
+{{- $selector := .namespaceSelector | default dict -}}
+{{- if hasKey ($selector.matchLabels | default dict) "stoker.io/injection" -}}{{- $found = true -}}{{- end -}}
+{{- range ($selector.matchExpressions | default list) -}}
+{{- if eq .key "stoker.io/injection" -}}{{- $found = true -}}{{- end -}}
 {{- end -}}
-{{- else -}}true{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $found -}}true{{- end -}}
+{{- else if eq (include "stoker.webhookNamespaces" .) "[]" -}}true{{- end -}}
 {{- else if eq $wanted "true" -}}true{{- end -}}
+{{- end -}}
+
+{{/* Which namespaces our webhooks are called for. */}}
+{{- define "stoker.namespaceExpressions" -}}
+{{- $named := include "stoker.webhookNamespaces" . -}}
+{{- if ne $named "[]" -}}
+- key: kubernetes.io/metadata.name
+  operator: In
+  values: {{ $named }}
+{{ end -}}
+- key: kubernetes.io/metadata.name
+  operator: NotIn
+  values: [kube-system, kube-node-lease, kube-public, {{ .Release.Namespace }}]
 {{- end -}}

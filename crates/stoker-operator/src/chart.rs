@@ -1,6 +1,11 @@
 //! The chart and this program agree: the API server accepts what the chart renders, and this program
 //! accepts the flags that it sets.
 
+mod alert;
+mod metric;
+mod right;
+mod value;
+
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,51 +13,26 @@ use std::process::{Command, Stdio};
 use clap::Parser as _;
 use serde_json::Value;
 use stoker_testkit::cluster::Cluster;
+use stoker_testkit::node::succeed;
 
 use crate::args::Arguments;
 
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charts/stoker-operator");
-const DIGEST: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// What a user may set, as `--set` takes it.
-fn sets_of_values() -> Vec<String> {
-    [
-        "",
-        "leaderElection.enabled=false",
-        "replicaCount=1",
-        "webhook.enabled=false",
-        "webhook.port=10443",
-        "webhook.namespaceSelector.requireLabel=true",
-        "webhook.namespaceSelector.requireLabel=false",
-        "webhookReceiver.enabled=false",
-        "webhookReceiver.insecure=true",
-        "webhookReceiver.hmac.secret=a",
-        "webhookReceiver.hmac.secretRef.name=a,webhookReceiver.hmac.secretRef.key=b",
-        "webhookReceiver.token.secret=a,webhookReceiver.hmac.secret=b",
-        "webhookReceiver.ingress.enabled=true,webhookReceiver.ingress.hosts[0].host=a.example.com",
-        "controller.logDevMode=true",
-        "controller.extraArgs={--max-concurrent-reconciles=10,--log-level=debug}",
-        "allowFileRepos=true,rbac.autoBindAgent.enabled=false",
-        "metrics.enabled=false",
-        "fullnameOverride=a-name-that-is-longer-than-the-forty-characters-left",
-        "nameOverride=other,podLabels.team=press,podAnnotations.note=x",
-        "imagePullSecrets[0].name=registry,priorityClassName=system-cluster-critical",
-        "nodeSelector.disk=ssd,tolerations[0].operator=Exists",
-    ]
-    .into_iter()
-    .map(str::to_owned)
-    .chain([format!("image.digest={DIGEST},agentImage.digest={DIGEST}")])
-    .collect()
-}
-
+// R70, R71, R72: each set of values renders objects that the API server takes, and flags that this
+// program takes.
 #[test]
 fn the_api_server_accepts_the_chart_and_this_program_its_flags() {
     let cluster = Cluster::shared();
+    value::install_foreign_kinds(cluster);
     let namespace = cluster.namespace();
-    for values in sets_of_values() {
-        let objects = accept(namespace.kubectl(), &render(cluster, namespace.name(), &values));
+    let sets = value::sets(namespace.name());
+    assert!(sets.len() >= 30, "the matrix has {} sets", sets.len());
+    for values in sets {
+        let rendered = render(cluster, namespace.name(), &values);
+        let objects = accept(namespace.kubectl(), &rendered, &values);
         let started: Vec<_> = objects.iter().filter_map(arguments_of).collect();
-        assert_eq!(started.len(), 2, "the operator and the hook before its end: {values}");
+        assert!(started.len() >= 3, "the operator and its hooks: {values}");
         for arguments in started {
             let program = std::iter::once("stoker-operator".to_owned());
             if let Err(error) = Arguments::try_parse_from(program.chain(arguments)) {
@@ -63,11 +43,31 @@ fn the_api_server_accepts_the_chart_and_this_program_its_flags() {
 }
 
 #[test]
-fn a_value_that_does_not_exist_is_refused_by_name() {
-    let output = template(Cluster::shared(), "plant", "webhook.separate=true").output().unwrap();
-    assert!(!output.status.success());
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(error.contains("separate"), "{error}");
+fn helm_finds_nothing_wrong_with_the_chart() {
+    succeed(Cluster::shared().helm().args(["lint", "--strict", CHART]));
+}
+
+#[test]
+fn values_that_can_not_work_are_refused_with_the_value_and_the_remedy() {
+    let table = [
+        ("webhook.seperate=true", "seperate"),
+        ("bootstrap.enabled=true", "set it to false"),
+        ("bootstrap.enabled=true,watchNamespaces={a}", "can't be combined with watchNamespaces"),
+        ("webhook.failurePolicy=Fail", "failurePolicy"),
+        ("image.digest=latest", "digest"),
+        ("repair=null", "--reset-then-reuse-values"),
+        ("certManager.issuerRef.kind=Issuer", "certManager.issuerRef needs a name"),
+        (
+            "webhook.separate=true,webhook.enabled=false,webhookReceiver.enabled=false",
+            "webhook.separate needs webhook.enabled",
+        ),
+    ];
+    for (values, expected) in table {
+        let output = template(Cluster::shared(), "plant", values).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{values}");
+        assert!(error.contains(expected), "{values}: {error}");
+    }
 }
 
 #[test]
@@ -78,8 +78,10 @@ fn no_pod_of_the_chart_runs_as_root_or_writes_to_its_image() {
     let mut command = cluster.kubectl();
     command.args(["label", "namespace", namespace.name(), label]);
     assert!(command.stdout(Stdio::null()).status().unwrap().success());
-    for object in accept(namespace.kubectl(), &render(cluster, namespace.name(), "")) {
-        let Some(pod) = object.pointer("/spec/template/spec") else { continue };
+    let rendered = render(cluster, namespace.name(), "webhook.separate=true,crds.upgrade=true");
+    let mut pods = 0;
+    for object in accept(namespace.kubectl(), &rendered, "restricted") {
+        let Some(pod) = pod_of(&object) else { continue };
         let mut manifest = serde_json::json!({
             "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"}, "spec": pod,
         });
@@ -87,10 +89,12 @@ fn no_pod_of_the_chart_runs_as_root_or_writes_to_its_image() {
         for name in ["serviceAccountName", "serviceAccount"] {
             manifest["spec"].as_object_mut().unwrap().remove(name);
         }
-        accept(namespace.kubectl(), &manifest.to_string());
+        accept(namespace.kubectl(), &manifest.to_string(), "restricted");
         let container = &pod["containers"][0]["securityContext"];
         assert_eq!(container["readOnlyRootFilesystem"], true);
+        pods += 1;
     }
+    assert_eq!(pods, 5, "controller, webhook, and the hooks crds, release and check");
 }
 
 /// What Helm would install with these values.
@@ -113,15 +117,15 @@ fn template(cluster: &Cluster, namespace: &str, values: &str) -> Command {
 }
 
 /// The objects as the API server would store them.
-fn accept(mut kubectl: Command, manifest: &str) -> Vec<Value> {
+fn accept(mut kubectl: Command, manifest: &str, values: &str) -> Vec<Value> {
     kubectl.args(["apply", "--dry-run=server", "--output=json", "--filename=-"]);
     kubectl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = kubectl.spawn().unwrap();
     child.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{error}");
-    assert!(!error.contains("would violate PodSecurity"), "{error}");
+    assert!(output.status.success(), "{values}: {error}");
+    assert!(!error.contains("would violate PodSecurity"), "{values}: {error}");
     let mut answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     match answer["items"].take() {
         Value::Array(items) => items,
@@ -129,8 +133,16 @@ fn accept(mut kubectl: Command, manifest: &str) -> Vec<Value> {
     }
 }
 
+/// The pod of an object that runs one.
+fn pod_of(object: &Value) -> Option<&Value> {
+    match object["kind"].as_str()? {
+        "Pod" => object.get("spec"),
+        _ => object.pointer("/spec/template/spec"),
+    }
+}
+
 /// The arguments of the program in the object's pod.
 fn arguments_of(object: &Value) -> Option<Vec<String>> {
-    let arguments = object.pointer("/spec/template/spec/containers/0/args")?;
+    let arguments = pod_of(object)?.pointer("/containers/0/args")?;
     Some(serde_json::from_value(arguments.clone()).unwrap())
 }
