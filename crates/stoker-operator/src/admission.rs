@@ -80,7 +80,8 @@ pub(crate) enum Error {
 }
 
 impl Arguments {
-    fn settings(&self) -> Settings {
+    /// Returns how agents are injected.
+    pub(crate) fn settings(&self) -> Settings {
         Settings {
             default_image: self.default_agent_image.clone(),
             allowed_repositories: self.allowed_agent_images.clone(),
@@ -88,7 +89,8 @@ impl Arguments {
         }
     }
 
-    fn policy(&self) -> Policy {
+    /// Returns what happens to pods with a wrong configuration.
+    pub(crate) fn policy(&self) -> Policy {
         match self.injection_policy {
             InjectionPolicy::Lenient => Policy::Lenient,
             InjectionPolicy::Strict => Policy::Strict,

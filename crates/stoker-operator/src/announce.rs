@@ -9,7 +9,7 @@ use kube::ResourceExt as _;
 use stoker_api::GatewaySync;
 use stoker_api::condition::{ConditionType, Reason};
 use stoker_api::gatewaysync::GatewaySyncStatus;
-use stoker_core::reconcile::{Severity, Verdict};
+use stoker_core::reconcile::{Event, Severity, Verdict};
 use stoker_core::status::condition;
 use tokio::sync::mpsc;
 
@@ -40,6 +40,20 @@ impl Announcer {
     /// Counts a pass.
     pub(crate) fn reconciled(&self, took: Duration, is_ok: bool) {
         self.metrics.reconciled(took, is_ok);
+    }
+
+    /// Counts a pod that was evicted.
+    pub(crate) fn evicted(&self) {
+        self.metrics.evicted();
+    }
+
+    /// Writes an event that no status tells of.
+    pub(crate) fn tell(&self, sync: &GatewaySync, event: &Event) {
+        let status = sync.status.clone().unwrap_or_default();
+        if self.events.try_send(Note::new(sync, &status, event)).is_err() {
+            let (name, reason) = (sync.name_any(), event.reason);
+            tracing::warn!(name, %reason, "an event was dropped");
+        }
     }
 
     /// Drops the series of a GatewaySync that is gone.

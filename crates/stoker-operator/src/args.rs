@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use stoker_runtime::{admin, telemetry};
 
-use crate::{admission, certificate, controller, crds, receiver, release};
+use crate::{admission, certificate, check, controller, crds, receiver, release};
 
 /// Keeps Ignition gateways in step with git
 ///
@@ -50,6 +50,8 @@ pub(crate) enum Command {
     /// Print or apply the custom resource definitions
     #[command(subcommand)]
     Crds(crds::Command),
+    /// Check an installation: definitions, Lease, certificate and injection
+    Check(check::Arguments),
     /// Let go of everything before an uninstall: finalizers, certificate and Lease
     Release(release::Arguments),
 }

@@ -21,6 +21,7 @@ mod prune;
 mod publish;
 mod queue;
 mod remote;
+mod repair;
 mod token;
 pub(crate) mod watch;
 
@@ -115,6 +116,7 @@ async fn lead(context: &Arc<Context>, ready: &stoker_runtime::admin::Check) {
         tokio::select! {
             () = context.shared.leadership.lost() => {}
             () = profile::follow(context) => {}
+            () = repair::follow(context) => {}
         }
         workers.shutdown().await;
         tracing::warn!(identity = context.shared.identity, "not leading any more");

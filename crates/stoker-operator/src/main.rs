@@ -6,6 +6,7 @@ mod args;
 mod certificate;
 #[cfg(test)]
 mod chart;
+mod check;
 mod controller;
 mod crds;
 mod directory;

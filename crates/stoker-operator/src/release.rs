@@ -5,7 +5,7 @@
 //!
 //! # Flow
 //! Scale the operator to 0 and wait until its pods are gone, or a controller that still runs would
-//! add the finalizers again. Then remove the finalizers, the certificate's Secret and the Lease.
+//! add the finalizers again. Then remove the finalizers, the certificate's Secret, the record of repairs and the Lease.
 //!
 //! # Promises
 //! Running it twice, or after it was killed, ends in the same state. What does not exist is not an
@@ -16,13 +16,13 @@ use std::time::Duration;
 use clap::Args;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::api::{Api, DeleteParams, ListParams, PartialObjectMeta, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use stoker_api::GatewaySync;
-use stoker_api::names::FINALIZER;
+use stoker_api::names::{FINALIZER, REPAIRS_CONFIG_MAP};
 use tokio::time::{Instant, sleep};
 
 /// How long the operator's pods may take to end.
@@ -50,6 +50,10 @@ pub(crate) struct Arguments {
     /// The Secret with the certificate of the webhook, which is deleted
     #[arg(long, value_name = "NAME")]
     pub(crate) certificate_secret: Option<String>,
+
+    /// Only GatewaySyncs of these namespaces; without it all of them
+    #[arg(long, value_name = "NAMESPACES", value_delimiter = ',')]
+    pub(crate) watch_namespaces: Vec<String>,
 
     /// The Lease of the operator, which is deleted
     #[arg(long, value_name = "NAME")]
@@ -83,12 +87,16 @@ pub(crate) enum Error {
 pub(crate) async fn run(client: &Client, arguments: &Arguments) -> Result<(), Error> {
     scale_down(client, arguments).await?;
     wait_for_pods(client, arguments).await?;
-    let released = remove_finalizers(client).await?;
+    let mut released = 0;
+    for syncs in scopes(client, &arguments.watch_namespaces) {
+        released += remove_finalizers(client, &syncs).await?;
+    }
     tracing::info!(released, "removed the finalizers of GatewaySyncs");
     let namespace = &arguments.namespace;
     if let Some(name) = &arguments.certificate_secret {
         delete(Api::<Secret>::namespaced(client.clone(), namespace), name).await?;
     }
+    delete(Api::<ConfigMap>::namespaced(client.clone(), namespace), REPAIRS_CONFIG_MAP).await?;
     if let Some(name) = &arguments.lease {
         delete(Api::<Lease>::namespaced(client.clone(), namespace), name).await?;
     }
@@ -126,9 +134,16 @@ async fn wait_for_pods(client: &Client, arguments: &Arguments) -> Result<(), Err
     }
 }
 
+/// The GatewaySyncs that this operator served.
+fn scopes(client: &Client, namespaces: &[String]) -> Vec<Api<GatewaySync>> {
+    if namespaces.is_empty() {
+        return vec![Api::all(client.clone())];
+    }
+    namespaces.iter().map(|name| Api::namespaced(client.clone(), name)).collect()
+}
+
 /// Returns from how many GatewaySyncs a finalizer was removed.
-async fn remove_finalizers(client: &Client) -> Result<usize, Error> {
-    let all: Api<GatewaySync> = Api::all(client.clone());
+async fn remove_finalizers(client: &Client, all: &Api<GatewaySync>) -> Result<usize, Error> {
     let mut page = ListParams::default().limit(PAGE);
     let mut released = 0;
     loop {

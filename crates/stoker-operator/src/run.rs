@@ -14,7 +14,7 @@ use tokio::task::{JoinError, JoinSet};
 
 use crate::args::{Arguments, Command};
 use crate::directory::Directory;
-use crate::{admission, certificate, controller, crds, receiver, release};
+use crate::{admission, certificate, check, controller, crds, receiver, release};
 
 /// Reconciling waits for the API server most of the time.
 const THREADS: usize = 2;
@@ -40,6 +40,8 @@ pub(crate) enum Error {
     Receiver(#[source] receiver::Error),
     #[error("failed to handle the custom resource definitions")]
     Crds(#[source] crds::Error),
+    #[error("the installation does not work")]
+    Check(#[source] check::Error),
     #[error("failed to release what the operator holds")]
     Release(#[source] release::Error),
     #[error("a part of the operator panicked")]
@@ -101,6 +103,7 @@ async fn start(arguments: Arguments) -> Result<(), Error> {
     let client = client::connect(client::Retry::STANDARD).await.map_err(Error::Client)?;
     match arguments.command {
         Some(Command::Crds(_)) => crds::apply(client).await.map_err(Error::Crds),
+        Some(Command::Check(ref given)) => check::run(&client, given).await.map_err(Error::Check),
         Some(Command::Release(ref given)) => {
             release::run(&client, given).await.map_err(Error::Release)
         }

@@ -37,6 +37,7 @@ struct Inner {
     conditions: Family<ConditionLabels, Gauge>,
     gateways: Family<GatewayLabels, Gauge>,
     last_syncs: Family<PodLabels, Gauge>,
+    evictions: Counter,
     series: Mutex<HashMap<Key, Series>>,
 }
 
@@ -106,6 +107,7 @@ impl Metrics {
             conditions: Family::default(),
             gateways: Family::default(),
             last_syncs: Family::default(),
+            evictions: Counter::default(),
             series: Mutex::default(),
         };
         let registry = registry.sub_registry_with_prefix("stoker_controller");
@@ -132,7 +134,14 @@ impl Metrics {
         registry.register("gateway_sync_status", text, inner.gateways.clone());
         let text = "When a gateway was last synced";
         registry.register("gateway_last_sync_timestamp_seconds", text, inner.last_syncs.clone());
+        let text = "Pods that were evicted, so that their successors get an agent";
+        registry.register("evictions", text, inner.evictions.clone());
         Self(Arc::new(inner))
+    }
+
+    /// Counts a pod that was evicted.
+    pub(crate) fn evicted(&self) {
+        self.0.evictions.inc();
     }
 
     /// Counts a pass.

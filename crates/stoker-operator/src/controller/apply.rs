@@ -91,6 +91,7 @@ async fn apply_one(
         Write::Finalizer | Write::Annotations(_) => Ok(()),
         Write::Role { shards } => put(context, &role(sync, *shards)).await,
         Write::Binding { accounts } => put(context, &binding(sync, accounts)).await,
+        Write::TokenBinding => Ok(()),
         Write::StatusShard(shard) => {
             put(context, &shard_map(sync, *shard)).await?;
             want_reports(context, key, sync, *shard).await
@@ -160,6 +161,7 @@ async fn patch_sync(
             }
             Write::Role { .. }
             | Write::Binding { .. }
+            | Write::TokenBinding
             | Write::StatusShard(_)
             | Write::Metadata(_) => {}
         }

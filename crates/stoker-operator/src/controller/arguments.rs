@@ -9,6 +9,8 @@ use clap::Args;
 use crate::args;
 use crate::args::Mode;
 
+use super::repair;
+
 /// How the controller works.
 #[derive(Debug, Clone, Args)]
 #[group(id = "controller")]
@@ -64,6 +66,9 @@ pub(crate) struct Arguments {
         default_value_t = 1024 * 1024 * 1024
     )]
     pub(crate) store_limit: u64,
+
+    #[command(flatten)]
+    pub(crate) repair: repair::Arguments,
 }
 
 /// What the controller was told.
@@ -79,6 +84,10 @@ pub(crate) struct Settings {
     pub(crate) store_limit: u64,
     /// The receiver, where this installation has one.
     pub(crate) receiver: Option<ReceiverSecrets>,
+    /// How agents are injected.
+    pub(crate) admission: stoker_core::admission::Settings,
+    /// How pods are repaired that need a restart.
+    pub(crate) repair: repair::Settings,
 }
 
 /// What the receiver has besides the Secrets of GatewaySyncs.
@@ -133,6 +142,8 @@ impl Settings {
             store: given.store,
             store_limit: given.store_limit,
             receiver,
+            admission: arguments.admission.settings(),
+            repair: repair::Settings::new(arguments),
         }
     }
 }

@@ -20,6 +20,7 @@ use stoker_api::{GatewaySync, SyncProfile};
 use stoker_core::gateway::{Choice, Pod};
 use tokio::sync::Notify;
 
+use super::repair::Need;
 use super::watch::Change;
 use owned::Owned;
 use table::Table;
@@ -110,6 +111,11 @@ impl Cache {
     /// Returns the pods of a GatewaySync that have not ended, in the order of their names.
     pub(crate) fn pods(&self, key: &Key) -> Vec<Pod> {
         self.read(|tables| tables.pods_of(key))
+    }
+
+    /// Returns the pods that need a restart, in the order of their names.
+    pub(crate) fn needs(&self) -> Vec<Need> {
+        self.read(Tables::needs)
     }
 
     /// Returns a SyncProfile.

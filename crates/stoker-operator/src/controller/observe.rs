@@ -17,8 +17,10 @@ use stoker_api::gatewaysync::Polling;
 use stoker_api::names::Annotation;
 use stoker_api::word::{Interval, RefName, RepoUrl, Transport};
 use stoker_api::{GatewaySync, SyncProfile};
-use stoker_core::gateway::Choice;
-use stoker_core::reconcile::{Failure, HostKeys, Observed, Receiver, Remote, Rights, requested};
+use stoker_core::gateway::{Choice, LegacyReports};
+use stoker_core::reconcile::{
+    Failure, HostKeys, Observed, Receiver, Remote, Rights, TokenWriter, requested,
+};
 
 use super::arguments::ReceiverSecrets;
 use super::cache::{Belongings, Key};
@@ -84,6 +86,9 @@ pub(crate) async fn observe(
         },
         emergency: context.cache.emergency(),
         receiver: receiver(context, key, sync).await,
+        legacy: LegacyReports::new(),
+        token_writer: TokenWriter::NotManaged,
+        injection: None,
         pods,
     };
     for pod in &facts.pods {

@@ -105,6 +105,7 @@ impl From<Pod> for gateway::Pod {
             is_ending: metadata.deletion_timestamp.is_some()
                 || matches!(phase, Some("Succeeded" | "Failed")),
             has_agent: containers.any(|container| container.name == AGENT_CONTAINER),
+            injected: None,
             lacks_gateway: spec.volumes.iter().any(|volume| volume.name == OWN_DATA),
             app_name: labels.remove(Label::AppName.as_str()),
             annotations: annotations.collect(),

@@ -86,6 +86,7 @@ async fn an_operator_that_is_not_there_has_nothing_to_scale_or_to_wait_for() {
         deployment: "stoker-operator-controller-manager".to_owned(),
         selector: "control-plane=controller-manager".to_owned(),
         certificate_secret: None,
+        watch_namespaces: Vec::new(),
         lease: None,
     };
     scale_down(&client, &arguments).await.unwrap();

@@ -3,6 +3,8 @@
 
 mod admission;
 mod certificate;
+mod flood;
 mod http;
 mod receiver;
+mod recipe;
 mod world;

@@ -147,13 +147,29 @@ impl World {
         self.operator = None;
     }
 
+    /// Asks the operator to end, and waits until it has.
+    pub(crate) fn terminate(&mut self) {
+        let mut operator = self.operator.take().unwrap();
+        operator.signal(rustix::process::Signal::TERM).unwrap();
+        operator.wait().unwrap();
+    }
+
+    /// Returns the most memory that the operator has had, in KiB.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let pid = self.operator.as_ref().and_then(Guarded::program_pid).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// Says whether the operator is ready.
+    pub(crate) async fn is_ready(&self) -> bool {
+        http::get(self.health, "/readyz").await.is_ok_and(|response| response.status == 200)
+    }
+
     /// Waits until the operator is ready.
     pub(crate) async fn ready(&self) {
-        until("the webhook is ready", async || {
-            let response = http::get(self.health, "/readyz").await.ok()?;
-            (response.status == 200).then_some(())
-        })
-        .await;
+        until("the webhook is ready", async || self.is_ready().await.then_some(())).await;
     }
 
     /// Returns access to objects of the namespace.

@@ -1,14 +1,17 @@
 //! Everything that the watches have seen, and how it belongs together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use stoker_api::names::Annotation;
 use stoker_api::{SyncProfile, limit, names};
 use stoker_core::gateway::Pod;
+use stoker_core::repair::Cause;
 
 use super::owned::{Owned, OwnedMap, PublishedMetadata};
 use super::table::Table;
 use super::{Belongings, Key, Known};
+use crate::controller::repair::Need;
 
 /// Everything that the watches have seen.
 #[derive(Debug, Default)]
@@ -68,6 +71,40 @@ impl Tables {
         pods.sort_by(|one, other| one.name.cmp(&other.name));
         pods.dedup_by(|one, other| one.name == other.name);
         pods
+    }
+
+    /// Returns the pods that need a restart: those without an agent that ask for one, and those of
+    /// which the status says so. Pods of a paused GatewaySync stay as they are.
+    pub(super) fn needs(&self) -> Vec<Need> {
+        let mut needs = Vec::new();
+        for (key, known) in self.syncs.iter() {
+            let Known::Sync(sync) = known else { continue };
+            if sync.spec.paused == Some(true) || sync.metadata.deletion_timestamp.is_some() {
+                continue;
+            }
+            let outdated: BTreeMap<&str, &str> = sync
+                .status
+                .iter()
+                .flat_map(|status| &status.discovered_gateways)
+                .filter_map(|gateway| {
+                    Some((gateway.pod_name.as_str(), gateway.restart_needed.as_deref()?))
+                })
+                .collect();
+            let has_missed = self.unlabelled.in_namespace(&key.namespace).next().is_some();
+            if outdated.is_empty() && !has_missed {
+                continue;
+            }
+            for pod in self.pods_of(key).into_iter().filter(|pod| pod.is_scheduled) {
+                let hash = pod.annotation(Annotation::InjectedHash).unwrap_or_default();
+                let cause = match outdated.get(pod.name.as_str()) {
+                    _ if !pod.has_agent && pod.asks_for_agent() => Cause::MISSING_AGENT,
+                    Some(reason) if pod.has_agent => Cause::restart_needed(reason, hash),
+                    _ => continue,
+                };
+                needs.push(Need { pod, sync: Arc::clone(sync), cause });
+            }
+        }
+        needs
     }
 
     pub(super) fn syncs_of<'a>(&self, pods: impl Iterator<Item = &'a Arc<Pod>>) -> Vec<Key> {

@@ -1,0 +1,79 @@
+//! The webhook, as the API server is told to call it.
+
+use std::time::Duration;
+
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, WebhookClientConfig,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::api::Api;
+use kube::client::Client;
+use tokio::net::TcpStream;
+
+const WITHIN: Duration = Duration::from_secs(2);
+
+/// What a webhook configuration says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Webhook {
+    /// The namespaces that it serves; none where that is not known.
+    pub(super) selector: Option<LabelSelector>,
+    /// Where it listens; none where that is not known.
+    address: Option<Address>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Address {
+    host: String,
+    port: u16,
+}
+
+impl Webhook {
+    /// Reads the configuration with this name.
+    pub(super) async fn read(client: &Client, name: &str) -> kube::Result<Self> {
+        let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
+        let webhooks = api.get(name).await?.webhooks.unwrap_or_default();
+        Ok(webhooks.into_iter().next().map_or_else(Self::default, |webhook| Self {
+            address: Address::of(&webhook.client_config),
+            selector: webhook.namespace_selector,
+        }))
+    }
+
+    /// Says whether something accepts connections there. An address that is not known counts as
+    /// reachable.
+    pub(super) async fn is_reachable(&self) -> bool {
+        let Some(Address { host, port }) = &self.address else { return true };
+        let connected = tokio::time::timeout(WITHIN, TcpStream::connect((host.as_str(), *port)));
+        matches!(connected.await, Ok(Ok(_)))
+    }
+}
+
+impl Address {
+    fn of(config: &WebhookClientConfig) -> Option<Self> {
+        if let Some(service) = &config.service {
+            let host = format!("{}.{}.svc", service.name, service.namespace);
+            let port = u16::try_from(service.port.unwrap_or(443)).ok()?;
+            return Some(Self { host, port });
+        }
+        let uri: hyper::Uri = config.url.as_ref()?.parse().ok()?;
+        let host = uri.host()?.trim_matches(['[', ']']).to_owned();
+        Some(Self { host, port: uri.port_u16().unwrap_or(443) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_address_is_that_of_the_service_or_of_the_url() {
+        let address = |config| Address::of(&serde_json::from_value(config).unwrap());
+        let of = |host: &str, port| Some(Address { host: host.to_owned(), port });
+        let service = json!({ "name": "webhook", "namespace": "stoker" });
+        assert_eq!(address(json!({ "service": service })), of("webhook.stoker.svc", 443));
+        assert_eq!(address(json!({ "url": "https://127.0.0.1:9443/x" })), of("127.0.0.1", 9443));
+        assert_eq!(address(json!({ "url": "https://[::1]/x" })), of("::1", 443));
+        assert_eq!(address(json!({})), None);
+    }
+}

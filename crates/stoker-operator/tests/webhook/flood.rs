@@ -1,0 +1,170 @@
+//! Claims about large bodies, slow senders and bursts.
+
+use std::net::Ipv4Addr;
+use std::time::Instant;
+
+use futures::StreamExt as _;
+use kube::api::{WatchEvent, WatchParams};
+use stoker_api::GatewaySync;
+use stoker_api::names::Annotation;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use crate::http::send;
+use crate::receiver::{PUSH, sign, world};
+use crate::world::World;
+
+const MIB: usize = 1024 * 1024;
+const LARGEST: usize = 25 * MIB;
+/// What the receiver may take for itself, whatever is sent.
+const GROWTH_KIB: u64 = 16 * 1024;
+
+impl World {
+    /// The head of a signed push, up to the headers that say how long the body is.
+    fn head(&self, body: &[u8], rest: &str) -> String {
+        let (path, signature) = (self.path("plant"), sign("own", body));
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-GitHub-Event: push\r\n\
+             {signature}\r\n{rest}\r\n\r\n"
+        )
+    }
+}
+
+fn padded(length: usize) -> Vec<u8> {
+    let pad = "x".repeat(length - PUSH.len() - 9);
+    let body = format!("{{\"pad\":\"{pad}\",{}", &PUSH[1..]).into_bytes();
+    assert_eq!(body.len(), length);
+    body
+}
+
+fn chunked(body: &[u8]) -> Vec<u8> {
+    let mut encoded = Vec::with_capacity(body.len() + body.len() / 1024);
+    for chunk in body.chunks(64 * 1024) {
+        encoded.extend(format!("{:x}\r\n", chunk.len()).as_bytes());
+        encoded.extend(chunk);
+        encoded.extend(b"\r\n");
+    }
+    encoded.extend(b"0\r\n\r\n");
+    encoded
+}
+
+// E4
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_up_to_25_mib_are_taken_in_little_memory_and_larger_ones_refused() {
+    let (world, _file) = world().await;
+    let before = world.peak_memory();
+    let body = padded(LARGEST);
+    let length = |length: usize| format!("Content-Length: {length}");
+    let post =
+        async |head: String, body: &[u8]| send(world.receiver, &head, body).await.unwrap().status;
+    assert_eq!(post(world.head(&body, &length(LARGEST)), &body).await, 202);
+    let encoded = "Transfer-Encoding: chunked";
+    assert_eq!(post(world.head(&body, encoded), &chunked(&body)).await, 202);
+    let larger = padded(LARGEST + 1);
+    assert_eq!(post(world.head(&larger, encoded), &chunked(&larger)).await, 413);
+    // Refused by its length alone: no body is sent.
+    let expects = format!("Expect: 100-continue\r\n{}", length(LARGEST + 1));
+    assert_eq!(post(world.head(b"", &expects), b"").await, 413);
+    // Nothing is unpacked, so a small body can't become a large one.
+    let zipped = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+    let head = world.head(&zipped, &format!("Content-Encoding: gzip\r\n{}", length(10)));
+    assert_eq!(post(head, &zipped).await, 400);
+    let grown = world.peak_memory() - before;
+    assert!(grown < GROWTH_KIB, "{grown} KiB");
+}
+
+// E6
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_senders_do_not_keep_others_out() {
+    let (world, _file) = world().await;
+    let before = world.peak_memory();
+    let body = padded(MIB);
+    let head = world.head(&body, &format!("Content-Length: {MIB}"));
+    let mut slow = Vec::new();
+    for number in 0..600 {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, world.receiver)).await.unwrap();
+        let sent = match number % 3 {
+            0 => &b""[..],
+            1 => &head.as_bytes()[..40],
+            _ => head.as_bytes(),
+        };
+        stream.write_all(sent).await.unwrap();
+        if number % 3 == 2 {
+            stream.write_all(&body[..4096]).await.unwrap();
+        }
+        slow.push(stream);
+    }
+    assert_eq!(world.github("plant", "own", "push", PUSH).await.status, 202);
+    assert!(world.is_ready().await);
+    let grown = world.peak_memory() - before;
+    assert!(grown < 2 * GROWTH_KIB, "{grown} KiB");
+    // That each meets its deadline is a claim of the server's own tests.
+    drop(slow);
+}
+
+// E6
+#[tokio::test(flavor = "multi_thread")]
+async fn pipelined_requests_are_answered_in_their_order() {
+    let (world, _file) = world().await;
+    let body = PUSH.as_bytes();
+    let one = world.head(body, &format!("Content-Length: {}", body.len()));
+    let good = one.replace("Connection: close\r\n", "") + PUSH;
+    let bad = good.replace("sha256=", "sha256=0");
+    let requests = format!("{good}{bad}{good}{one}{PUSH}");
+    let answer = send(world.receiver, &requests, b"").await.unwrap();
+    let all = format!("{}\r\n\r\n{}", answer.head, answer.body.to_lowercase());
+    let codes: Vec<&str> = all.split("http/1.1 ").skip(1).map(|it| &it[..3]).collect();
+    assert_eq!(codes, ["202", "401", "202", "202"], "{all}");
+}
+
+// E8
+#[tokio::test(flavor = "multi_thread")]
+async fn a_burst_is_written_once_a_second_and_the_last_request_counts() {
+    let (mut world, _file) = world().await;
+    let syncs = world.api::<GatewaySync>();
+    let version = syncs.get("plant").await.unwrap().metadata.resource_version.unwrap();
+    let watch = WatchParams::default().fields("metadata.name=plant");
+    let mut changes = Box::pin(syncs.watch_metadata(&watch, &version).await.unwrap());
+    let begun = Instant::now();
+    for _ in 0..1000 {
+        assert_eq!(world.github("plant", "own", "push", PUSH).await.status, 202);
+    }
+    let bodies: Vec<String> = (1..=20).map(|number| format!(r#"{{"ref":"v{number}"}}"#)).collect();
+    let requests = bodies.iter().map(|body| world.generic("plant", "own", body));
+    for response in futures::future::join_all(requests).await {
+        assert_eq!(response.status, 202, "{}", response.body);
+    }
+    let last = world.generic("plant", "own", r#"{"ref":"last"}"#).await;
+    assert_eq!(last.status, 202);
+    // A request is written when it is accepted, whatever happens to the process then.
+    world.stop();
+    assert_eq!(world.annotation(Annotation::RequestedRef).await.as_deref(), Some("last"));
+    let mut writes = 0;
+    loop {
+        let change = changes.next().await.unwrap().unwrap();
+        let WatchEvent::Modified(object) = change else { panic!("{change:?}") };
+        writes += 1;
+        let annotations = object.metadata.annotations.unwrap_or_default();
+        if annotations.get(Annotation::RequestedRef.as_str()).is_some_and(|it| it == "last") {
+            break;
+        }
+    }
+    // Besides one per second, the first of all is written at once.
+    let most = begun.elapsed().as_secs() + 2;
+    assert!(writes <= most, "{writes} writes in {:?}", begun.elapsed());
+}
+
+// E8
+#[tokio::test(flavor = "multi_thread")]
+async fn a_promised_event_is_written_before_the_process_ends() {
+    let (mut world, _file) = world().await;
+    // The first opens the second in which the others are only promised.
+    let mut last = jiff::Timestamp::now();
+    for _ in 0..5 {
+        last = jiff::Timestamp::now();
+        assert_eq!(world.github("plant", "own", "push", PUSH).await.status, 202);
+    }
+    world.terminate();
+    let at = world.annotation(Annotation::RecheckAt).await.unwrap();
+    assert!(at.parse::<jiff::Timestamp>().unwrap() >= last, "{at}, {last}");
+}
