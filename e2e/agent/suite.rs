@@ -7,26 +7,50 @@
 mod c01;
 #[path = "02-a-killed-worker-returns-in-its-container/claim.rs"]
 mod c02;
+#[path = "03-a-full-volume-recovers/claim.rs"]
+mod c03;
+#[path = "04-two-gateways-share-a-volume/claim.rs"]
+mod c04;
+#[path = "05-secrets-are-files-that-rotate/claim.rs"]
+mod c05;
 
 use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 
 use stoker_testkit::cluster::Namespace;
 use stoker_testkit::git::http::HttpServer;
-use stoker_testkit::git::{Oid, Repo, ignition};
+use stoker_testkit::git::{Edit, Oid, Repo, Tree, ignition};
 use stoker_testkit::images;
-use stoker_testkit::node::{Exposed, Node, Pod};
+use stoker_testkit::node::{Exposed, Node, Pod, succeed};
 use stoker_testkit::wait::eventually;
 
 const POD: &str = "plant-0";
-const REPORT: &[&str] =
-    &["get", "configmap", "stoker-status-plant-0", "--output=jsonpath={.data.plant-0}"];
+const SYNCED: &str = "\"syncStatus\":\"Synced\"";
 
 /// A repository that pods reach.
 struct World {
     node: &'static Node,
+    repo: Repo,
     commit: Oid,
     url: String,
-    _served: (Repo, HttpServer, Exposed),
+    _served: (HttpServer, Exposed),
+}
+
+/// What differs between the pods of this suite.
+struct Setup<'a> {
+    name: &'a str,
+    security: &'a str,
+    /// The volume of the gateway's data.
+    volume: &'a str,
+    environment: &'a [(&'a str, &'a str)],
+}
+
+impl Default for Setup<'_> {
+    fn default() -> Self {
+        let security = "{runAsUser: 2003, runAsGroup: 2003, fsGroup: 2003}";
+        Self { name: POD, security, volume: "emptyDir: {}", environment: &[] }
+    }
 }
 
 impl World {
@@ -38,38 +62,95 @@ impl World {
         server.mount("plant", &repo);
         let exposed = node.expose(server.address());
         let url = format!("http://{}/plant.git", exposed.address());
-        Some(Self { node, commit, url, _served: (repo, server, exposed) })
+        Some(Self { node, repo, commit, url, _served: (server, exposed) })
     }
 
-    /// Starts an agent in a namespace and waits until it has synced.
-    fn start<'a>(&self, namespace: &'a Namespace<'a>, security: &str) -> Pod<'a> {
+    /// Announces the first commit, with further keys, and makes the objects around it.
+    fn announce(&self, namespace: &Namespace<'_>, url: &str, metadata: &[(&str, &str)]) {
+        let lines: Vec<_> =
+            metadata.iter().map(|(key, value)| format!("  {key}: {value:?}")).collect();
+        let manifest = include_str!("objects.yaml")
+            .replace("COMMIT", self.commit.as_str())
+            .replace("REPOSITORY", url)
+            .replace("METADATA", &lines.join("\n"));
+        namespace.apply(&manifest);
+    }
+
+    /// Makes a commit and announces it.
+    fn advance(&self, namespace: &Namespace<'_>, files: Tree) -> Oid {
+        let commit = self.repo.commit(Edit::put(files)).unwrap();
+        let patch = format!("{{\"data\":{{\"commit\":\"{commit}\"}}}}");
+        let mut kubectl = namespace.kubectl();
+        kubectl.args(["patch", "configmap", "stoker-metadata-plant", "--type=merge", "--patch"]);
+        succeed(kubectl.arg(patch));
+        commit
+    }
+
+    /// Starts an agent.
+    fn start<'a>(&self, namespace: &'a Namespace<'a>, setup: &Setup<'a>) -> Pod<'a> {
+        let variable =
+            |(name, value): &(&str, &str)| format!("        - {{name: {name}, value: {value:?}}}");
+        let environment: Vec<_> = setup.environment.iter().map(variable).collect();
         let manifest = include_str!("pod.yaml")
             .replace("IMAGE", &images::load(self.node).agent)
-            .replace("SECURITY", security)
-            .replace("COMMIT", self.commit.as_str())
-            .replace("REPOSITORY", &self.url);
+            .replace("NAME}", &format!("{}}}", setup.name))
+            .replace("SECURITY", setup.security)
+            .replace("VOLUME", setup.volume)
+            .replace("ENVIRONMENT", &environment.join("\n"));
         namespace.apply(&manifest);
-        let pod = self.node.pod(namespace, POD);
+        self.node.pod(namespace, setup.name)
+    }
+
+    /// Starts an agent with an announcement, and waits until it has synced.
+    fn start_synced<'a>(&self, namespace: &'a Namespace<'a>, setup: &Setup<'a>) -> Pod<'a> {
+        self.announce(namespace, &self.url, &[("authType", "none")]);
+        let pod = self.start(namespace, setup);
         // Ready is what the startup probe lets through: the first sync is done.
         pod.wait_ready();
-        eventually("the report says so", || {
-            let output = namespace.kubectl().args(REPORT).output().unwrap();
-            let report = String::from_utf8_lossy(&output.stdout);
-            report.contains("\"syncStatus\":\"Synced\"") && report.contains(self.commit.as_str())
-        });
+        wait_report(namespace, setup.name, &[SYNCED, self.commit.as_str()]);
         pod
     }
 }
 
-/// Returns the processes of a namespace's agent, as this machine numbers them: those with this word
-/// among their arguments.
-fn processes(namespace: &Namespace<'_>, word: &str) -> Vec<u32> {
-    let own = format!("POD_NAMESPACE={}", namespace.name());
+/// Waits for a report that has all these parts, and returns it.
+#[track_caller]
+fn wait_report(namespace: &Namespace<'_>, pod: &str, parts: &[&str]) -> String {
+    let mut report = String::new();
+    let path = format!("--output=jsonpath={{.data.{pod}}}");
+    let get = ["get", "configmap", "stoker-status-plant-0", &path];
+    eventually(&format!("a report with {parts:?}"), || {
+        report = succeed(namespace.kubectl().args(get));
+        parts.iter().all(|part| report.contains(part))
+    });
+    report
+}
+
+/// Returns the processes of an agent, as this machine numbers them: those with this word among
+/// their arguments.
+fn processes(namespace: &Namespace<'_>, pod: &str, word: &str) -> Vec<u32> {
+    let own = [format!("POD_NAMESPACE={}", namespace.name()), format!("POD_NAME={pod}")];
     let holds = |pid: u32, file: &str, text: &str| {
         let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
         bytes.split(|byte| *byte == 0).any(|part| part == text.as_bytes())
     };
     let numbers = fs::read_dir("/proc").unwrap().flatten();
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter(|pid| holds(*pid, "environ", &own) && holds(*pid, "cmdline", word)).collect()
+    let is_own = |pid: &u32| own.iter().all(|variable| holds(*pid, "environ", variable));
+    numbers.filter(is_own).filter(|pid| holds(*pid, "cmdline", word)).collect()
+}
+
+/// Returns the one worker of an agent.
+#[track_caller]
+fn worker(namespace: &Namespace<'_>, pod: &str) -> u32 {
+    let [worker] = processes(namespace, pod, "worker")[..] else { panic!("there is one worker") };
+    worker
+}
+
+/// A directory of an agent's container, seen from outside.
+fn inside(process: u32, path: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/{process}/root{path}"))
+}
+
+fn signal(process: u32, name: &str) {
+    assert!(Command::new("kill").args([name, &process.to_string()]).status().unwrap().success());
 }

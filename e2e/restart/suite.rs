@@ -1,24 +1,35 @@
-//! A gateway always comes up again: without git, and without the operator.
+//! A gateway always comes up again: without git, the operator or the API server, and whatever is
+//! killed. And fifty of them get a commit at once.
 //!
 //! The claims share one installation and one gateway, made by the first of them, and take turns.
 
 #![expect(clippy::unwrap_used, reason = "a claim that can't go on has failed")]
 
-#[path = "01-containers-restart-without-git/claim.rs"]
+#[path = "01-containers-restart-in-an-outage/claim.rs"]
 mod c01;
 #[path = "02-a-pod-returns-without-git/claim.rs"]
 mod c02;
 #[path = "03-a-pod-returns-without-operator/claim.rs"]
 mod c03;
+#[path = "04-a-killed-worker-mixes-no-files/claim.rs"]
+mod c04;
+#[path = "05-a-killed-container-is-ready-again/claim.rs"]
+mod c05;
+#[path = "06-kubelet-and-containerd-come-back/claim.rs"]
+mod c06;
+#[path = "07-fifty-gateways-get-a-commit/claim.rs"]
+mod c07;
 
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use stoker_testkit::node::{Node, succeed};
-use stoker_testkit::quickstart::{self, POD, Quickstart, SYNC};
+use stoker_testkit::quickstart::{
+    self, NAMESPACE, OPERATOR, OPERATOR_NAMESPACE, POD, Quickstart, SYNC,
+};
 use stoker_testkit::wait::eventually;
 
 /// The gateway of the quickstart, but with a volume that outlives its pod.
@@ -29,10 +40,20 @@ const CLAIM: &str = "persistentVolumeClaim: {claimName: data}";
 /// The names of the pod's init containers, sidecars among them.
 const INIT_CONTAINERS: &str = "{.spec.initContainers[*].name}";
 
+/// The containers of a gateway's pod, with the list of the status that they are in.
+const CONTAINERS: [(&str, &str); 2] =
+    [("containerStatuses", "gateway"), ("initContainerStatuses", "stoker-agent")];
+
 /// An operator, a git server and a gateway that is synced.
 struct World {
     quickstart: Quickstart<'static>,
     data: PathBuf,
+}
+
+/// The operator has no pods until this value is dropped.
+struct Stopped<'a> {
+    world: &'a World,
+    replicas: String,
 }
 
 /// The world, for one claim at a time; `None` where this machine can't have a node.
@@ -81,6 +102,55 @@ impl World {
         });
     }
 
+    /// Recreates the gateway's pod and waits until it is synced: the kubelet delays the restarts of
+    /// a container that was killed before. Returns its UID.
+    fn fresh_pod(&self) -> String {
+        self.recreate_pod();
+        self.wait_ready();
+        self.wait_synced();
+        self.uid()
+    }
+
+    /// Stops the operator.
+    fn stop_operator(&self) -> Stopped<'_> {
+        let replicas = self.operator(&["get", "--output=jsonpath={.spec.replicas}"]);
+        self.operator(&["scale", "--replicas=0"]);
+        // A pod that is being deleted still answers the API server for some seconds.
+        let pods = ["get", "pods", "--output=name", "--namespace", OPERATOR_NAMESPACE];
+        eventually("the operator is gone", || {
+            succeed(self.node().cluster().kubectl().args(pods)).is_empty()
+        });
+        Stopped { world: self, replicas }
+    }
+
+    /// `kubectl <words> deployment/<operator>`.
+    fn operator(&self, words: &[&str]) -> String {
+        let mut kubectl = self.node().cluster().kubectl();
+        kubectl.args(words[0].split(' ')).arg(format!("deployment/{OPERATOR}"));
+        succeed(kubectl.args(&words[1..]).args(["--namespace", OPERATOR_NAMESPACE]))
+    }
+
+    /// How often a container of the gateway's pod was restarted.
+    fn restarts(&self, list: &str, container: &str) -> u32 {
+        let count = format!("{{.status.{list}[?(@.name=='{container}')].restartCount}}");
+        self.pod(&count).parse().unwrap_or(0)
+    }
+
+    /// The processes of the gateway's agent, as this machine numbers them: those with this word
+    /// among their arguments, or all.
+    fn agent(&self, word: &str) -> Vec<u32> {
+        let own = [format!("POD_NAMESPACE={NAMESPACE}"), format!("POD_NAME={POD}")];
+        let holds = |pid: u32, file: &str, text: &str| {
+            let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            bytes.split(|byte| *byte == 0).any(|part| part == text.as_bytes())
+        };
+        let numbers = fs::read_dir("/proc").unwrap().flatten();
+        let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let is_own = |pid: &u32| own.iter().all(|variable| holds(*pid, "environ", variable));
+        let is_meant = |pid: &u32| word.is_empty() || holds(*pid, "cmdline", word);
+        numbers.filter(is_own).filter(is_meant).collect()
+    }
+
     fn wait_ready(&self) {
         self.kubectl(&["wait", "pod", POD, "--for=condition=Ready", "--timeout=90s"]);
     }
@@ -116,4 +186,16 @@ impl World {
         child.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
         assert!(child.wait().unwrap().success());
     }
+}
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.world.operator(&["scale", &format!("--replicas={}", self.replicas)]);
+        self.world.operator(&["rollout status", "--timeout=90s"]);
+    }
+}
+
+fn signal(process: u32, name: &str) {
+    // It may have ended by itself.
+    Command::new("kill").args([name, &process.to_string()]).stderr(Stdio::null()).status().unwrap();
 }

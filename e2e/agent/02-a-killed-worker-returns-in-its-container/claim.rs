@@ -2,29 +2,29 @@
 //! and the pod stays ready. The worker has half of the container's memory and is the first to go.
 
 use std::fs;
-use std::process::Command;
 
 use stoker_testkit::wait::eventually;
 
-use super::processes;
+use super::{POD, Setup, processes, signal, worker};
 
 // R14: the worker dies, the gateway's pod stays ready.
 #[test]
 fn c02_a_killed_worker_returns_and_its_container_stays() {
     let Some(world) = super::World::begin() else { return };
     let namespace = world.node.cluster().namespace();
-    let pod = world.start(&namespace, "{runAsUser: 2003, fsGroup: 2003}");
-    let [worker] = processes(&namespace, "worker")[..] else { panic!("there is one worker") };
-    let read = |file: &str| fs::read_to_string(format!("/proc/{worker}/{file}")).unwrap();
+    let security = "{runAsUser: 2003, fsGroup: 2003}";
+    let pod = world.start_synced(&namespace, &Setup { security, ..Setup::default() });
+    let before = worker(&namespace, POD);
+    let read = |file: &str| fs::read_to_string(format!("/proc/{before}/{file}")).unwrap();
     let limits = read("limits");
     let limit = limits.lines().find(|line| line.starts_with("Max data size")).unwrap();
     let half = (128 << 20).to_string();
     assert!(limit.contains(&half), "{limit}");
     assert_eq!(read("oom_score_adj").trim(), "1000");
-    Command::new("kill").args(["-KILL", &worker.to_string()]).status().unwrap();
+    signal(before, "-KILL");
     eventually(
         "another worker",
-        || matches!(processes(&namespace, "worker")[..], [other] if other != worker),
+        || matches!(processes(&namespace, POD, "worker")[..], [other] if other != before),
     );
     assert_eq!(pod.field("{.status.containerStatuses[0].restartCount}"), "0");
     let ready = "{.status.conditions[?(@.type=='Ready')].status}";

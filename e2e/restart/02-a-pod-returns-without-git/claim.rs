@@ -5,6 +5,7 @@ use stoker_testkit::wait::eventually;
 
 use super::INIT_CONTAINERS;
 
+// R13: git is down when the pod is created.
 #[test]
 fn c02_a_pod_on_its_old_volume_comes_up_without_git() {
     let Some(world) = super::world() else { return };

@@ -3,32 +3,23 @@
 
 use std::time::{Duration, Instant};
 
-use stoker_testkit::node::succeed;
-use stoker_testkit::quickstart::{OPERATOR, OPERATOR_NAMESPACE};
 use stoker_testkit::wait::eventually;
 
-use super::{INIT_CONTAINERS, World};
+use super::INIT_CONTAINERS;
 
 /// How late the report may be after the operator's return.
 const LIMIT: Duration = Duration::from_secs(10);
 
+// R3: a pod without agent is reported.
 #[test]
 fn c03_a_pod_without_agent_is_reported_when_the_operator_returns() {
     let Some(world) = super::world() else { return };
-    let replicas = operator(&world, &["get", "--output=jsonpath={.spec.replicas}"]);
-    operator(&world, &["scale", "--replicas=0"]);
-    // A pod that is being deleted still answers the API server for some seconds.
-    let pods = ["get", "pods", "--output=name", "--namespace", OPERATOR_NAMESPACE];
-    eventually("the operator is gone", || {
-        succeed(world.node().cluster().kubectl().args(pods)).is_empty()
-    });
-
+    let outage = world.stop_operator();
     world.recreate_pod();
     world.wait_ready();
     assert!(!world.pod(INIT_CONTAINERS).contains("stoker-agent"), "nothing was injected");
 
-    operator(&world, &["scale", &format!("--replicas={replicas}")]);
-    operator(&world, &["rollout status", "--timeout=90s"]);
+    drop(outage);
     let returned = Instant::now();
     eventually("the gateway is reported", || world.gateway("syncStatus") == "MissingSidecar");
     let took = returned.elapsed();
@@ -38,11 +29,4 @@ fn c03_a_pod_without_agent_is_reported_when_the_operator_returns() {
     world.wait_ready();
     assert!(world.pod(INIT_CONTAINERS).contains("stoker-agent"), "the next pod has an agent");
     world.wait_synced();
-}
-
-/// `kubectl <words> deployment/<operator>`.
-fn operator(world: &World, words: &[&str]) -> String {
-    let mut kubectl = world.node().cluster().kubectl();
-    kubectl.args(words[0].split(' ')).arg(format!("deployment/{OPERATOR}"));
-    succeed(kubectl.args(&words[1..]).args(["--namespace", OPERATOR_NAMESPACE]))
 }
