@@ -31,6 +31,8 @@ const NEEDED: &[(&str, &str)] = &[
     ("cc", "gcc"),
     ("musl-gcc", "musl-tools"),
     ("gzip", "gzip"),
+    ("curl", "curl"),
+    ("openssl", "openssl"),
     ("/etc/ssl/certs/ca-certificates.crt", "ca-certificates"),
 ];
 

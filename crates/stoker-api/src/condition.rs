@@ -55,18 +55,16 @@ impl ConditionType {
     pub const fn reasons(self) -> &'static [Reason] {
         use Reason as R;
         match self {
-            Self::Ready => {
-                &[
-                    R::AllSynced,
-                    R::GatewaysSyncing,
-                    R::SecretNotFound,
-                    R::Paused,
-                    R::Progressing,
-                    R::PolicyActive,
-                    R::PolicyInvalid,
-                    R::NotUsed,
-                ]
-            }
+            Self::Ready => &[
+                R::AllSynced,
+                R::GatewaysSyncing,
+                R::SecretNotFound,
+                R::Paused,
+                R::Progressing,
+                R::PolicyActive,
+                R::PolicyInvalid,
+                R::NotUsed,
+            ],
             Self::RefResolved => &[
                 R::RefResolved,
                 R::RefResolutionFailed,
@@ -85,12 +83,9 @@ impl ConditionType {
                 &[R::HostKeyVerificationEnabled, R::HostKeyTrustedOnFirstUse]
             }
             Self::WebhookReady => &[R::ListenerActive, R::NoSecret, R::SecretNotFound, R::Insecure],
-            Self::SecretsReplicated => &[
-                R::Replicated,
-                R::ReplicaSourceMissing,
-                R::ReplicaConflict,
-                R::ReplicationFailed,
-            ],
+            Self::SecretsReplicated => {
+                &[R::Replicated, R::ReplicaSourceMissing, R::ReplicaConflict, R::ReplicationFailed]
+            }
             Self::PodsCurrent => &[R::PodsCurrent, R::PodsMissed, R::PodsStale],
             Self::DriftDetected => &[R::FilesModified, R::ForeignFilesKept],
             Self::DeletionBlocked => &[R::ConfirmationRequired],

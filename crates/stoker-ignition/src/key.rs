@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stoker_http::header::HeaderValue;
-use stoker_sync::given;
+use stoker_sync::input_file;
 
 use crate::error::Error;
 
@@ -29,7 +29,7 @@ impl Key {
     /// Reads `name:secret` from a file; one trailing newline is dropped.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         let unusable = |why| Error::UnusableKey { path: path.to_owned(), why };
-        let bytes = given::read(path, LIMIT)
+        let bytes = input_file::read(path, LIMIT)
             .map_err(|source| Error::ReadKey { path: path.to_owned(), source })?;
         let text = String::from_utf8(bytes).map_err(|_| unusable("it is not text"))?;
         Self::parse(&text).map_err(unusable)

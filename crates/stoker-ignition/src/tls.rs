@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stoker_http::{CertificateError, ClientConfig, trust};
-use stoker_sync::given as file;
+use stoker_sync::input_file as file;
 
 use crate::endpoint::Address;
 use crate::error::Error;

@@ -124,12 +124,28 @@ impl Node {
     /// # Panics
     /// When the container does not run.
     pub fn kill_container(&self, namespace: &str, pod: &str, container: &str) {
+        self.kill_task(&self.container_id(namespace, pod, container));
+    }
+
+    /// The id of a pod's container, a sidecar's too, as containerd knows it.
+    ///
+    /// # Panics
+    /// When the container does not run.
+    pub fn container_id(&self, namespace: &str, pod: &str, container: &str) -> String {
         let id = |list: &str| format!("{{.status.{list}[?(@.name=='{container}')].containerID}}");
         let ids = id("containerStatuses") + &id("initContainerStatuses");
         let mut get = self.cluster.kubectl();
         get.args(["get", "pod", pod, "--namespace", namespace, "--output"]);
         let found = succeed(get.arg(format!("jsonpath={ids}")));
-        let id = found.strip_prefix("containerd://").expect("the container runs");
+        found.strip_prefix("containerd://").expect("the container runs").to_owned()
+    }
+
+    /// Kills the first process of a container with SIGKILL, by the id of the container: this works
+    /// without the API server.
+    ///
+    /// # Panics
+    /// When the container does not run.
+    pub fn kill_task(&self, id: &str) {
         let mut ctr = ctr(self.cluster.directory());
         ctr.args(["task", "kill", "--signal", "SIGKILL", id]);
         succeed(&mut self.inside(&ctr));

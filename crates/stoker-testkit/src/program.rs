@@ -34,6 +34,8 @@ pub enum Program {
     CoreDns,
     /// Installs charts, as users do.
     Helm,
+    /// Tests alerts, as Prometheus evaluates them.
+    Promtool,
 }
 
 impl Program {
@@ -57,6 +59,7 @@ impl Program {
             Self::Kubectl => "kubectl",
             Self::CoreDns => "coredns",
             Self::Helm => "helm",
+            Self::Promtool => "promtool",
         }
     }
 }

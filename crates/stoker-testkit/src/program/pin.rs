@@ -29,6 +29,7 @@ macro_rules! pin {
 static KUBERNETES: Pin = pin!("kubernetes", "k8s.io/kubernetes");
 static ETCD: Pin = pin!("etcd", "go.etcd.io/etcd/server/v3");
 static HELM: Pin = pin!("helm", "helm.sh/helm/v3");
+static PROMETHEUS: Pin = pin!("prometheus", "github.com/prometheus/prometheus");
 static COREDNS: Pin = pin!("coredns", "github.com/coredns/coredns");
 
 /// The pin that a program is built from.
@@ -37,6 +38,7 @@ pub(super) fn of(program: Program) -> &'static Pin {
         Program::Etcd => &ETCD,
         Program::CoreDns => &COREDNS,
         Program::Helm => &HELM,
+        Program::Promtool => &PROMETHEUS,
         _ => &KUBERNETES,
     }
 }
@@ -46,6 +48,7 @@ pub(super) fn package(program: Program) -> String {
     match program {
         Program::Etcd | Program::CoreDns => of(program).module.to_owned(),
         Program::Helm => "helm.sh/helm/v3/cmd/helm".to_owned(),
+        Program::Promtool => "github.com/prometheus/prometheus/cmd/promtool".to_owned(),
         _ => format!("k8s.io/kubernetes/cmd/{}", program.file_name()),
     }
 }
@@ -94,6 +97,7 @@ impl Pin {
                 ("helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor", major),
                 ("helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor", minor),
             ],
+            "prometheus" => &[("github.com/prometheus/common/version.Version", self.version())],
             _ => &[],
         };
         let stamps = stamps.iter().map(|(name, value)| format!(" -X {name}={value}"));
@@ -111,6 +115,7 @@ mod tests {
         assert_eq!(ETCD.version(), "3.6.4");
         assert_eq!(COREDNS.version(), "1.15.0");
         assert_eq!(HELM.version(), "3.22.0");
+        assert_eq!(PROMETHEUS.version(), "0.307.3");
     }
 
     #[test]
