@@ -26,7 +26,7 @@ mod scan;
 use jiff::Timestamp;
 use stoker_api::condition::Requester;
 
-pub use decision::{Outcome, Situation, decide};
+pub use decision::{Annotations, Outcome, Situation, decide, recheck};
 pub use repository::is_same as is_same_repository;
 pub use scan::{Fields, NotJson, Scalar, Scanner};
 

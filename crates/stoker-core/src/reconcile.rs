@@ -34,6 +34,8 @@ pub struct Observed {
     pub repository: Option<RepoUrl>,
     /// What the remote says about the wanted ref.
     pub remote: Remote,
+    /// Whether `remote` answers the last request to ask it (`stoker.io/recheck-at`).
+    pub is_current: bool,
     /// Who made the controller ask the remote, where someone did.
     pub asked_by: Option<Requester>,
     /// What the remote says about the refs of single pods.
@@ -185,6 +187,7 @@ pub fn decide(sync: &GatewaySync, observed: &Observed, now: Timestamp) -> Verdic
         request: &request,
         paused: paused.as_ref(),
         remote: &observed.remote,
+        is_current: observed.is_current,
         profiles: &profiles,
         metadata: next.as_ref(),
         gateways: &gateways,

@@ -13,6 +13,7 @@ use stoker_api::condition::{ConditionType, Reason, RefResolutionStatus};
 use stoker_api::contract::cap;
 use stoker_api::contract::metadata::{Metadata, PausedBy};
 use stoker_api::gatewaysync::{GatewayCounts, GatewaySyncStatus};
+use stoker_api::names::Annotation;
 
 use crate::gateway::Gateway;
 use crate::profile::{Invalid, Profiles};
@@ -35,6 +36,8 @@ pub struct Facts<'a> {
     pub paused: Option<&'a PausedBy>,
     /// What the remote says about the wanted ref.
     pub remote: &'a Remote,
+    /// Whether that answers the last request to ask it.
+    pub is_current: bool,
     /// The embedded profiles.
     pub profiles: &'a Result<Profiles, Invalid>,
     /// What agents are given.
@@ -97,6 +100,7 @@ pub fn build(facts: &Facts<'_>) -> GatewaySyncStatus {
         observed_generation: facts.sync.metadata.generation,
         resolved_ref: resolved.map(|it| it.name.to_string()).or(before.resolved_ref.clone()),
         resolved_commit: announced.map(ToString::to_string),
+        last_handled_recheck_at: handled(facts, &before),
         ref_resolution_status: Some(match facts.remote {
             Remote::Asked => RefResolutionStatus::Resolving,
             Remote::Resolved(_) => RefResolutionStatus::Resolved,
@@ -115,6 +119,14 @@ pub fn build(facts: &Facts<'_>) -> GatewaySyncStatus {
         ..synced
     };
     with_last_sync(facts, status)
+}
+
+/// Returns the last request to ask the remote that has been answered.
+fn handled(facts: &Facts<'_>, before: &GatewaySyncStatus) -> Option<String> {
+    if !facts.is_current || *facts.remote == Remote::Asked {
+        return before.last_handled_recheck_at.clone();
+    }
+    facts.sync.metadata.annotations.as_ref()?.get(Annotation::RecheckAt.as_str()).cloned()
 }
 
 /// Returns a status in which Ready says that an object could not be written.

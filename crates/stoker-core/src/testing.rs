@@ -92,6 +92,7 @@ pub(crate) fn observed(pods: Vec<Pod>) -> Observed {
     Observed {
         repository: Some(RepoUrl::parse(URL).unwrap()),
         remote: resolved(commit('a')),
+        is_current: true,
         asked_by: None,
         overrides: BTreeMap::new(),
         host_keys: HostKeys::NotNeeded,

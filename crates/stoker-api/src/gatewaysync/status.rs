@@ -41,6 +41,11 @@ pub struct GatewaySyncStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_commit: Option<String>,
 
+    /// The value of the annotation `stoker.io/recheck-at` that was acted on last: the remote has
+    /// been asked since. `stoker sync-now --wait` waits for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_handled_recheck_at: Option<String>,
+
     /// Where the resolution of the ref stands: NotResolved, Resolving, Resolved or Error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ref_resolution_status: Option<RefResolutionStatus>,

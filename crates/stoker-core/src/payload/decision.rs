@@ -29,13 +29,42 @@ pub enum Outcome {
     Ignore(String),
 }
 
+/// Annotations to write, by their name.
+pub type Annotations = BTreeMap<&'static str, String>;
+
+impl Outcome {
+    /// Returns the annotations that tell the controller; none where nothing is to be done.
+    pub fn annotations(&self, by: Requester, spec_ref: &str, now: Timestamp) -> Annotations {
+        match self {
+            Self::Ignore(_) => Annotations::new(),
+            Self::Recheck(_) => recheck(by, now),
+            Self::Request { git_ref, at } => [
+                (Annotation::RequestedRef.as_str(), git_ref.clone()),
+                (Annotation::RequestedAt.as_str(), at.to_string()),
+                (Annotation::RequestedBy.as_str(), by.to_string()),
+                (Annotation::RequestedFor.as_str(), spec_ref.to_owned()),
+            ]
+            .into(),
+        }
+    }
+}
+
+/// Returns the annotations that make the controller ask the remote.
+pub fn recheck(by: Requester, now: Timestamp) -> Annotations {
+    [
+        (Annotation::RecheckAt.as_str(), now.to_string()),
+        (Annotation::RecheckBy.as_str(), by.to_string()),
+    ]
+    .into()
+}
+
 /// What the decision is about.
 #[derive(Debug, Clone, Copy)]
 pub struct Situation<'a> {
     /// The GatewaySync.
     pub sync: &'a GatewaySync,
     /// Annotations that were accepted for it and may not be on `sync` yet.
-    pub accepted: &'a BTreeMap<&'static str, String>,
+    pub accepted: &'a Annotations,
     /// Whether the very same delivery was seen before.
     pub is_repeated: bool,
     /// The time.

@@ -46,6 +46,26 @@ fn the_time_of_a_condition_changes_with_its_status_only() {
 }
 
 #[test]
+fn a_request_to_ask_the_remote_is_handled_when_it_was_asked_since() {
+    let asked = |at: &str| stored(plant().annotation(Annotation::RecheckAt, at));
+    let mut observed = observed(Vec::new());
+    let mut sync = asked("2026-11-16T12:00:00Z");
+    observed.is_current = false;
+    assert_eq!(settled(&mut sync, &mut observed).status.last_handled_recheck_at, None);
+    observed.is_current = true;
+    let first = Some("2026-11-16T12:00:00Z".to_owned());
+    assert_eq!(settled(&mut sync, &mut observed).status.last_handled_recheck_at, first);
+    let next = asked("2026-11-16T12:00:05Z");
+    sync.metadata.annotations = next.metadata.annotations;
+    observed.is_current = false;
+    assert_eq!(decided(&sync, &observed).status.last_handled_recheck_at, first);
+    // A remote that can't be reached is an answer.
+    (observed.is_current, observed.remote) = (true, crate::testing::unreachable());
+    let second = Some("2026-11-16T12:00:05Z".to_owned());
+    assert_eq!(decided(&sync, &observed).status.last_handled_recheck_at, second);
+}
+
+#[test]
 fn invalid_profiles_stall_and_name_the_field() {
     let status = decided(&stored(plant().mapping("a", "../etc")), &observed(Vec::new())).status;
     assert_eq!(stands(&status, ConditionType::Ready), Some(("False", "ProfilesInvalid")));

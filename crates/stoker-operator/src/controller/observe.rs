@@ -72,6 +72,7 @@ pub(crate) async fn observe(
     let mut facts = Observed {
         repository: None,
         remote: Remote::Asked,
+        is_current: true,
         asked_by: None,
         overrides: BTreeMap::new(),
         host_keys: HostKeys::NotNeeded,
@@ -142,6 +143,7 @@ async fn ask(
     let inquiry =
         Inquiry { context, key, sync, url, credentials, pinned, forgotten, demand, asked };
     let main = inquiry.resolve(&wanted).await;
+    facts.is_current = main.is_current;
     if main.is_since_asked {
         facts.asked_by = Some(asked_by(sync));
     }

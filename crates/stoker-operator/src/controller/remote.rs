@@ -71,6 +71,8 @@ pub(crate) struct Demand {
 pub(crate) struct Look {
     /// What the last query brought; none before the first.
     pub(crate) outcome: Option<Result<Arc<Listing>, Failure>>,
+    /// Whether that query began after what the demand names.
+    pub(crate) is_current: bool,
     /// The right to start a query, where one is due.
     pub(crate) claim: Option<Claim>,
     /// When to look again; none where a running query will wake this GatewaySync.
@@ -177,7 +179,8 @@ impl Remotes {
         entry.is_running |= is_due;
         let claim = is_due.then(|| self.claim(remote, Subject::Refs));
         let next = if entry.is_running { None } else { entry.wait(demand, now) };
-        Look { outcome: entry.outcome.clone(), claim, next }
+        let is_current = entry.is_current(demand);
+        Look { outcome: entry.outcome.clone(), is_current, claim, next }
     }
 
     /// Returns what is known of a commit's place in the history of what was listed.
@@ -367,6 +370,17 @@ impl Entry {
         }
     }
 
+    /// Says whether what is known was asked for after what the demand names.
+    fn is_current(&self, demand: Demand) -> bool {
+        // While a query runs, `started` is its beginning, and only a listing knows its own.
+        let started = match &self.outcome {
+            Some(Ok(listing)) => Some(listing.started),
+            Some(Err(_)) if !self.is_running => self.started.or(self.finished),
+            Some(Err(_)) | None => None,
+        };
+        started.is_some_and(|started| demand.since.is_none_or(|since| started >= since))
+    }
+
     fn token(&self) -> Option<&IssuedToken> {
         self.outcome.as_ref()?.as_ref().ok()?.token.as_ref()
     }
@@ -426,6 +440,22 @@ mod tests {
         assert!(entry.is_due(asked, after(1)));
         let off = Demand { interval: None, since: None };
         assert!(!entry.is_due(off, after(100_000)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_current_if_its_query_began_after_the_request() {
+        let now = Instant::now();
+        let since = |at| Demand { since: Some(at), ..MINUTE };
+        for outcome in [Ok(()), Err(())] {
+            let entry = entry(now, outcome);
+            assert!(entry.is_current(MINUTE));
+            assert!(entry.is_current(since(now)));
+            assert!(!entry.is_current(since(now + Duration::from_millis(1))));
+        }
+        assert!(!Entry::default().is_current(MINUTE));
+        let mut running = entry(now, Err(()));
+        (running.is_running, running.started) = (true, Some(now + Duration::from_secs(2)));
+        assert!(!running.is_current(since(now + Duration::from_secs(1))));
     }
 
     // S4: a remote's return is noticed within the larger of the interval and 30 s.

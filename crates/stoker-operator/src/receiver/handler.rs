@@ -9,7 +9,6 @@ use hyper::{HeaderMap, Method, Request};
 use jiff::Timestamp;
 use stoker_api::GatewaySync;
 use stoker_api::condition::Requester;
-use stoker_api::names::Annotation;
 use stoker_core::payload::{
     Delivery, EVENT_HEADERS, Fields, Header, Hint, Outcome, Situation, decide, recognise,
 };
@@ -21,7 +20,7 @@ use super::body::{self, Fault, Read};
 use super::limit::FailureLimit;
 use super::replay::{Replays, Seen};
 use super::secret::{Keys, Secrets};
-use super::writer::{self, Annotations, Target, Writer};
+use super::writer::{self, Target, Writer};
 use super::{Metrics, reply, source};
 use crate::controller::Cidr;
 use crate::directory::Directory;
@@ -149,13 +148,11 @@ impl Receiver {
         let outcome = decide(&hint, situation);
         explain(&target, &hint, &outcome);
         let source = Some(hint.source);
-        let (git_ref, annotations, answer) = match outcome {
+        let annotations = outcome.annotations(hint.source, &sync.spec.git.git_ref, now);
+        let (git_ref, answer) = match outcome {
             Outcome::Ignore(reason) => return Answer { reply: reply::ignored(&reason), source },
-            Outcome::Recheck(git_ref) => (git_ref, recheck(&hint, now), writer::Answer::Promised),
-            Outcome::Request { git_ref, at } => {
-                let annotations = request(&hint, &git_ref, &sync.spec.git.git_ref, at);
-                (git_ref, annotations, writer::Answer::Written)
-            }
+            Outcome::Recheck(git_ref) => (git_ref, writer::Answer::Promised),
+            Outcome::Request { git_ref, .. } => (git_ref, writer::Answer::Written),
         };
         let reply = match self.writer.write(target, annotations, answer).await {
             Ok(()) => {
@@ -199,24 +196,6 @@ fn event_headers(headers: &HeaderMap) -> Vec<Header> {
             Some(Header { name, value })
         })
         .collect()
-}
-
-fn recheck(hint: &Hint, now: Timestamp) -> Annotations {
-    [
-        (Annotation::RecheckAt.as_str(), now.to_string()),
-        (Annotation::RecheckBy.as_str(), hint.source.to_string()),
-    ]
-    .into()
-}
-
-fn request(hint: &Hint, git_ref: &str, spec_ref: &str, at: Timestamp) -> Annotations {
-    [
-        (Annotation::RequestedRef.as_str(), git_ref.to_owned()),
-        (Annotation::RequestedAt.as_str(), at.to_string()),
-        (Annotation::RequestedBy.as_str(), hint.source.to_string()),
-        (Annotation::RequestedFor.as_str(), spec_ref.to_owned()),
-    ]
-    .into()
 }
 
 /// Why a delivery changed nothing, or what it asks for. What is written is announced by the writer.

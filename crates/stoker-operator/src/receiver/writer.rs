@@ -6,7 +6,7 @@
 //! - A recheck may be promised before it is written: polling finds the commit if this process dies.
 //! - What was promised is retried, and written before the process ends.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use serde_json::json;
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
 use stoker_api::names::Annotation;
+use stoker_core::payload::Annotations;
 use tokio::sync::oneshot;
 
 /// The least time between two writes to one GatewaySync.
@@ -26,9 +27,6 @@ const ATTEMPTS: u32 = 5;
 /// How often the end of the process checks whether everything is written.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(20);
 const FLUSH_WITHIN: Duration = Duration::from_secs(8);
-
-/// Annotations by name.
-pub(super) type Annotations = BTreeMap<&'static str, String>;
 
 /// Writes annotations. Clones share what is pending.
 #[derive(Clone)]

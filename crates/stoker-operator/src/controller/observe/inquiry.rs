@@ -35,7 +35,10 @@ pub(super) struct Reply {
     pub(super) remote: Remote,
     pub(super) host_key: Option<String>,
     pub(super) token: Option<IssuedToken>,
+    /// Whether the remote was asked because of a request.
     pub(super) is_since_asked: bool,
+    /// Whether it was asked since the last request, if there is one.
+    pub(super) is_current: bool,
     pub(super) next: Option<Duration>,
 }
 
@@ -68,9 +71,13 @@ impl Inquiry<'_> {
                 host_key: None,
                 token: None,
                 is_since_asked: false,
+                is_current: false,
                 next: look.next,
             },
-            Some(Err(failure)) => Reply { next: look.next, ..Reply::failed(failure) },
+            Some(Err(failure)) => {
+                let (is_current, next) = (look.is_current, look.next);
+                Reply { is_current, next, ..Reply::failed(failure) }
+            }
             Some(Ok(listing)) => {
                 let since = self.demand.since;
                 let (found, again) = self.find(&wanted, remote, &listing, scope).await;
@@ -79,6 +86,7 @@ impl Inquiry<'_> {
                     remote: found,
                     host_key: listing.host_key.clone(),
                     token: listing.token.clone(),
+                    is_current: look.is_current,
                     is_since_asked: since.is_some_and(|since| listing.started >= since),
                     next: both.min(),
                 }
@@ -162,6 +170,7 @@ impl Reply {
             host_key: None,
             token: None,
             is_since_asked: false,
+            is_current: true,
             next: None,
         }
     }
