@@ -1,10 +1,12 @@
 //! Groups of flags that several commands share.
 
+mod cluster;
 mod gateway;
 mod repository;
 mod target;
 mod value_source;
 
+pub(crate) use cluster::ClusterArguments;
 pub(crate) use gateway::GatewayArguments;
 pub(crate) use repository::RepositoryArguments;
 pub(crate) use target::{Map, TargetArguments};

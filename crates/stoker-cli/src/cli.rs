@@ -7,7 +7,7 @@ use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::commands::{completions, demo, dev, plan, reference, sync, watch};
+use crate::commands::{completions, demo, dev, plan, reference, sync, sync_now, watch};
 use crate::failure::{Blame, Failure};
 use crate::output::{self, Console, Format, Volume};
 use crate::signal::Interruption;
@@ -59,12 +59,14 @@ enum Command {
     Plan(plan::Arguments),
     Dev(dev::Arguments),
     Demo(demo::Arguments),
+    SyncNow(sync_now::Arguments),
     Completions(completions::Arguments),
     Reference(reference::Arguments),
 }
 
 impl Command {
-    const NAMES: [&str; 7] = ["sync", "watch", "plan", "dev", "demo", "completions", "reference"];
+    const NAMES: [&str; 8] =
+        ["sync", "watch", "plan", "dev", "demo", "sync-now", "completions", "reference"];
 
     fn name(&self) -> &'static str {
         match self {
@@ -73,6 +75,7 @@ impl Command {
             Self::Plan(_) => "plan",
             Self::Dev(_) => "dev",
             Self::Demo(_) => "demo",
+            Self::SyncNow(_) => "sync-now",
             Self::Completions(_) => "completions",
             Self::Reference(_) => "reference",
         }
@@ -109,6 +112,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Plan(arguments) => plan::run(arguments, &context),
         Command::Dev(arguments) => dev::run(arguments, &context),
         Command::Demo(arguments) => demo::run(arguments, &context),
+        Command::SyncNow(arguments) => sync_now::run(arguments, &context),
         Command::Completions(arguments) => {
             context.console.page(&completions::render(arguments, &mut Arguments::command()));
             Ok(ExitCode::SUCCESS)

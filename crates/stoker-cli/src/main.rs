@@ -2,6 +2,7 @@
 
 mod arguments;
 mod cli;
+mod cluster;
 mod commands;
 mod explain;
 mod failure;

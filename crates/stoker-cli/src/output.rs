@@ -57,6 +57,16 @@ pub(crate) struct Console {
 /// How many warnings of one code are printed to those who did not ask for more.
 const MOST_WARNINGS: usize = 10;
 
+/// The commands that talk to a cluster; what they print has nothing of a run.
+const OF_A_CLUSTER: [&str; 1] = ["sync-now"];
+
+/// The document of a command that talks to a cluster and failed before it had a result.
+#[derive(Serialize)]
+struct Failed<'a> {
+    status: &'static str,
+    error: &'a Failure,
+}
+
 impl Console {
     pub(crate) fn new(format: Format, volume: Volume, command: &'static str) -> Self {
         Self { format, volume, command, stdout: Stdout::default() }
@@ -95,6 +105,18 @@ impl Console {
             Format::Table => {}
         }
         if let Some(failure) = &outcome.error {
+            self.lines_of(failure);
+        }
+    }
+
+    /// Prints a result as a document for scripts, or as text for people; and why it is not what was
+    /// asked for, if so.
+    pub(crate) fn result(&self, value: &impl Serialize, text: &str, failure: Option<&Failure>) {
+        match self.format {
+            Format::Json | Format::Yaml => self.value(value),
+            Format::Table => self.say(text),
+        }
+        if let Some(failure) = failure {
             self.lines_of(failure);
         }
     }
@@ -149,6 +171,9 @@ impl Console {
         self.lines_of(&failure);
         if self.format == Format::Table {
             return;
+        }
+        if OF_A_CLUSTER.contains(&self.command) {
+            return self.value(&Failed { status: "failed", error: &failure });
         }
         let mut outcome = Outcome::failed(failure.git_ref.clone().as_deref(), failure);
         // Those who read a plan find its list, whatever went wrong.

@@ -47,8 +47,10 @@ impl Interruption {
         }
         let is_told = failure.reason == Reason::Cancelled;
         let message = if is_told { failure.message } else { "the run was cancelled".to_owned() };
-        let hint = "what had begun was finished or undone; run the same command again";
-        Failure { reason: Reason::Cancelled, message, ..failure }.hint(hint)
+        let hint = failure.hint.filter(|_| is_told).unwrap_or_else(|| {
+            "what had begun was finished or undone; run the same command again".to_owned()
+        });
+        Failure { reason: Reason::Cancelled, message, hint: Some(hint), ..failure }
     }
 
     /// The exit code that says which signal ended the run.

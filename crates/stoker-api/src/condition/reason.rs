@@ -137,6 +137,20 @@ registry! {
         ListenFailed = "ListenFailed",
         /// The demo could not be set up.
         DemoFailed = "DemoFailed",
+        /// No kubeconfig was found, or it can't be used.
+        KubeconfigUnusable = "KubeconfigUnusable",
+        /// The API server could not be reached, or did not answer.
+        ClusterUnreachable = "ClusterUnreachable",
+        /// The API server refused the credentials, or they lack a permission.
+        ClusterForbidden = "ClusterForbidden",
+        /// The API server refused a request for another reason, which the message gives.
+        ClusterFailed = "ClusterFailed",
+        /// The cluster does not have Stoker's custom resources.
+        NotInstalled = "NotInstalled",
+        /// The namespace has no GatewaySync of that name.
+        GatewaySyncNotFound = "GatewaySyncNotFound",
+        /// What `--wait` waits for did not happen before the timeout.
+        WaitTimedOut = "WaitTimedOut",
         /// The gateway's address is not valid.
         GatewayAddressInvalid = "GatewayAddressInvalid",
         /// The CA file can't be read, or has no certificate.

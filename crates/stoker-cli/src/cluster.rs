@@ -1,0 +1,133 @@
+//! The way to a Kubernetes cluster, for the commands that need one.
+//!
+//! [`run`] reads the kubeconfig, makes a client and runs a command's work on a runtime of its own;
+//! commands without a cluster have neither. [`Cluster::explain`] turns what the API server says
+//! into a failure with a next step.
+
+mod explain;
+mod kubeconfig;
+
+use std::time::Duration;
+
+use kube::api::Api;
+use kube::{Client, Config};
+use stoker_api::GatewaySync;
+use stoker_api::condition::Reason;
+use stoker_runtime::client::{self, Retry};
+
+use crate::arguments::ClusterArguments;
+use crate::cli::Context;
+use crate::failure::{Blame, Failure};
+use explain::Origin;
+
+/// How long the answer to one request may take.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// How often a signal is looked for.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A cluster, and the namespace that a command is about.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    /// The client.
+    pub(crate) client: Client,
+    /// The namespace.
+    pub(crate) namespace: String,
+    origin: Origin,
+}
+
+/// Runs work on the cluster that the flags name, until it ends or a signal comes.
+pub(crate) fn run<T>(
+    arguments: &ClusterArguments,
+    context: &Context,
+    work: impl AsyncFnOnce(Cluster) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::world(Reason::Internal, &error))?;
+    let cancel = &context.interruption.cancel;
+    let cancelled = async {
+        while !cancel.is_cancelled() {
+            tokio::time::sleep(SIGNAL_INTERVAL).await;
+        }
+    };
+    runtime.block_on(async {
+        let work = async { work(Cluster::open(arguments).await?).await };
+        tokio::select! {
+            result = work => result,
+            () = cancelled => Err(interrupted()),
+        }
+    })
+}
+
+/// The work was ended by a signal.
+fn interrupted() -> Failure {
+    Failure {
+        reason: Reason::Cancelled,
+        message: "the command was interrupted".to_owned(),
+        hint: Some("what was written to the cluster stays in force".to_owned()),
+        blame: Blame::World,
+        git_ref: None,
+    }
+}
+
+impl Cluster {
+    async fn open(arguments: &ClusterArguments) -> Result<Self, Failure> {
+        let (config, context) = kubeconfig::load(arguments.context.as_deref()).await?;
+        Self::connect(config, context, arguments.namespace.clone())
+    }
+
+    fn connect(
+        config: Config,
+        context: Option<String>,
+        namespace: Option<String>,
+    ) -> Result<Self, Failure> {
+        let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
+        let origin = Origin { server: config.cluster_url.to_string(), context };
+        let client = client::build(config, Retry::STANDARD).map_err(|error| {
+            Failure::world(Reason::KubeconfigUnusable, &error).hint(kubeconfig::CHECK)
+        })?;
+        Ok(Self { client, namespace, origin })
+    }
+
+    /// Returns the GatewaySyncs of the namespace.
+    pub(crate) fn syncs(&self) -> Api<GatewaySync> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// Reads a GatewaySync.
+    pub(crate) async fn sync(&self, name: &str) -> Result<GatewaySync, Failure> {
+        let doing = format!("read GatewaySync {}/{name}", self.namespace);
+        match self.ask(&doing, self.syncs().get_opt(name)).await? {
+            Some(sync) => Ok(sync),
+            None => Err(self.not_found(name).await),
+        }
+    }
+
+    /// Waits for the answer to a request, and explains why there is none. `doing` completes "failed
+    /// to".
+    pub(crate) async fn ask<T>(
+        &self,
+        doing: &str,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, Failure> {
+        match tokio::time::timeout(ANSWER_WITHIN, request).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(explain::failed(doing, &error, &self.origin)),
+            Err(_) => Err(explain::silent(doing, ANSWER_WITHIN, &self.origin)),
+        }
+    }
+
+    /// A GatewaySync does not exist; those that do are named, as far as they may be seen.
+    async fn not_found(&self, name: &str) -> Failure {
+        let parameters = kube::api::ListParams::default().limit(explain::MOST_NAMES);
+        let listed = self.ask("list GatewaySyncs", self.syncs().list(&parameters)).await;
+        match listed {
+            Ok(list) => {
+                let names = list.items.into_iter().filter_map(|item| item.metadata.name);
+                explain::not_found(&self.namespace, name, &names.collect::<Vec<_>>())
+            }
+            // Without the definition the server says "not found", too.
+            Err(failure) if failure.reason == Reason::NotInstalled => failure,
+            Err(_) => explain::not_found(&self.namespace, name, &[]),
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The commands that talk to a cluster, against a real API server. The controller's part is played
+//! by writing the status that it would write.
+#![expect(clippy::unwrap_used, reason = "all of this file is test code")]
+
+mod sync_now;
+mod world;

@@ -1,0 +1,136 @@
+//! A namespace of the test cluster, and the program run with a kubeconfig for it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::sync::Once;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use stoker_api::crd;
+use stoker_testkit::cluster::{Cluster, Namespace};
+use stoker_testkit::node::succeed;
+use stoker_testkit::object::GatewaySyncBuilder;
+use stoker_testkit::process::{self, Guarded};
+use tempfile::TempDir;
+
+const WITHIN: Duration = Duration::from_mins(1);
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// A namespace, and an empty home.
+pub(crate) struct World {
+    pub(crate) namespace: Namespace<'static>,
+    home: TempDir,
+    kubeconfig: PathBuf,
+}
+
+/// How a run of the program ended.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// The run's cluster with our definitions in it.
+pub(crate) fn cluster() -> &'static Cluster {
+    static INSTALLED: Once = Once::new();
+    let cluster = Cluster::shared();
+    INSTALLED.call_once(|| {
+        let namespace = cluster.namespace();
+        for definition in crd::all() {
+            namespace.apply(&serde_json::to_string(&definition).unwrap());
+        }
+        let established = ["wait", "--for=condition=Established", "--timeout=30s", "crd"];
+        succeed(cluster.kubectl().args(established).arg("gatewaysyncs.stoker.io"));
+    });
+    cluster
+}
+
+impl World {
+    /// A user with all rights.
+    pub(crate) fn new() -> Self {
+        Self::with(cluster().kubeconfig())
+    }
+
+    /// A user with another kubeconfig.
+    pub(crate) fn with(kubeconfig: &Path) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        Self { namespace: cluster().namespace(), home, kubeconfig: kubeconfig.to_owned() }
+    }
+
+    /// Uses another kubeconfig.
+    pub(crate) fn as_user(&mut self, kubeconfig: &Path) {
+        kubeconfig.clone_into(&mut self.kubeconfig);
+    }
+
+    pub(crate) fn create(&self, builder: GatewaySyncBuilder) {
+        self.namespace.apply(&serde_json::to_string(&builder.build()).unwrap());
+    }
+
+    /// Starts the program in the namespace.
+    pub(crate) fn start(&self, words: &[&str]) -> Guarded {
+        let mut command = process::command(env!("CARGO_BIN_EXE_stoker")).unwrap();
+        command.args(words).args(["-n", self.namespace.name()]).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.home.path()).env("KUBECONFIG", &self.kubeconfig);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Guarded::spawn(command).unwrap()
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn stoker(&self, words: &[&str]) -> Run {
+        Run::of(self.start(words).output().unwrap())
+    }
+
+    /// Reads a GatewaySync.
+    pub(crate) fn sync(&self, name: &str) -> Value {
+        let mut kubectl = self.namespace.kubectl();
+        kubectl.args(["get", "gatewaysync", name, "-o", "json"]);
+        serde_json::from_slice(&kubectl.output().unwrap().stdout).unwrap()
+    }
+
+    /// Waits for an annotation, and returns it.
+    pub(crate) fn annotation(&self, name: &str, key: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            if let Some(value) = self.sync(name)["metadata"]["annotations"][key].as_str() {
+                return value.to_owned();
+            }
+            assert!(begun.elapsed() < WITHIN, "no {key} within {WITHIN:?}");
+            std::thread::sleep(INTERVAL);
+        }
+    }
+
+    /// Writes the status, as the controller does.
+    pub(crate) fn publish(&self, name: &str, status: &Value) {
+        let patch = json!({ "status": status }).to_string();
+        let mut command = self.namespace.kubectl();
+        command.args(["patch", "gatewaysync", name, "--subresource=status", "--type=merge"]);
+        command.args(["--patch", &patch]);
+        succeed(&mut command);
+    }
+}
+
+impl Run {
+    pub(crate) fn of(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Self {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    /// Claims the exit code, and shows everything where it is another.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// The one JSON object on standard output.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
