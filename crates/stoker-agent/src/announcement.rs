@@ -6,9 +6,9 @@
 //! that is away changes nothing.
 //!
 //! # When it fails
-//! Each failure is followed by a pause that grows to 8 s, with jitter, so that a thousand agents do
-//! not come back at once. Where the object may be read but not watched, it is read every sync
-//! period.
+//! Each failure is followed by a pause that grows to 6 s, with jitter, so that a thousand agents do
+//! not come back at once. Where the object can be read and no watch can be held, it is read every
+//! sync period.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,8 +32,8 @@ const WATCH: u32 = 25 * 60;
 const SPREAD: u32 = 5 * 60;
 /// Pauses after failures, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(8);
-/// A watch that lasted less was not served.
+const LONGEST_PAUSE: Duration = Duration::from_secs(6);
+/// A watch that lasted less was not held.
 const SHORT: Duration = Duration::from_secs(5);
 
 /// The one key that counts even where the others can't be used: a report must find its place.
@@ -150,30 +150,33 @@ struct Watcher {
 impl Watcher {
     /// Reads the object, then watches it until that fails.
     async fn cycle(&mut self) {
-        let Some(mut version) = self.read().await else { return self.rest().await };
-        self.pause = FIRST_PAUSE;
+        let Some(mut version) = self.read().await else { return self.rest(LONGEST_PAUSE).await };
         loop {
             let started = Instant::now();
-            match self.watch(&mut version).await {
-                // A server that ends every watch at once is not asked again at once.
-                End::Expired if started.elapsed() < SHORT => self.rest().await,
-                End::Expired => self.pause = FIRST_PAUSE,
-                End::Stale => return,
-                End::Forbidden => {
-                    let period = *self.period.borrow();
-                    return sleep(period).await;
-                }
+            let end = self.watch(&mut version).await;
+            let is_held = started.elapsed() >= SHORT;
+            if is_held {
+                self.pause = FIRST_PAUSE;
+            }
+            let period = *self.period.borrow();
+            match end {
+                End::Expired if is_held => {}
+                End::Expired => self.rest(period).await,
+                End::Stale => return self.rest(LONGEST_PAUSE).await,
+                End::Forbidden => return sleep(period).await,
                 End::Broken(message) => {
                     tracing::debug!(error = message, "the watch of the announcement broke");
-                    return self.rest().await;
+                    return self.rest(period).await;
                 }
             }
         }
     }
 
-    async fn rest(&mut self) {
-        sleep(self.pause.mul_f64(0.5 + fastrand::f64())).await;
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    /// Rests, longer after each failure in a row, up to about this long.
+    async fn rest(&mut self, longest: Duration) {
+        let pause = self.pause.min(longest);
+        self.pause = pause * 2;
+        sleep(pause.mul_f64(0.5 + fastrand::f64())).await;
     }
 
     fn selector(&self) -> String {

@@ -24,7 +24,7 @@ use crate::args::Environment;
 /// How long the API server may take to answer.
 const WITHIN: Duration = Duration::from_secs(15);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+const LONGEST_PAUSE: Duration = Duration::from_secs(6);
 /// How often the report on the server is compared with ours, though nothing changed.
 const CHECK: Duration = Duration::from_mins(25);
 

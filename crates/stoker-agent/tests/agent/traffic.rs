@@ -55,6 +55,22 @@ fn without_the_right_to_watch_a_commit_arrives_within_the_sync_period() {
     assert!(forbidden.hits() >= 1);
 }
 
+// F06: a server that breaks every watch is asked less and less often, not in a tight loop.
+#[test]
+fn where_every_watch_breaks_the_pauses_between_reads_grow() {
+    let (world, commit) = World::new();
+    world.make_status();
+    world.publish(&world.metadata(&commit));
+    let proxy = FaultProxy::start(world.config()).unwrap();
+    let _broken = proxy.fault(Match::verb(Verb::Watch), Fault::Status(500));
+    let started = Instant::now();
+    let _agent = world.start_through(&proxy);
+    eventually("it reads again", || proxy.count(&Match::verb(Verb::List)) >= 5);
+    // At least 0.25, 0.5, 1 and 2 s; without growth it were at most 3 s.
+    assert!(started.elapsed() >= Duration::from_millis(3750), "{:?}", started.elapsed());
+    assert!(is_synced_at(&world, commit.as_str()));
+}
+
 // C1: the API server goes away and comes back.
 #[test]
 fn an_outage_of_the_api_server_changes_nothing_and_is_caught_up_with_in_seconds() {
