@@ -111,7 +111,7 @@ impl Metrics {
             self.durations.clone(),
         );
         registry.register("files_changed", "Files that the last sync changed", self.files.clone());
-        registry.register("git_fetch_total", "Fetches from git by result", self.fetches.clone());
+        registry.register("git_fetch", "Fetches from git by result", self.fetches.clone());
         registry.register_with_unit(
             "git_fetch_duration",
             "Time of fetches from git",
@@ -147,7 +147,7 @@ impl Metrics {
         );
         registry.register(
             "designer_sessions_active",
-            "Whether the last sync found open Designer sessions",
+            "Open Designer sessions that the last sync found",
             self.designers_active.clone(),
         );
         registry.register(
@@ -225,9 +225,10 @@ impl Metrics {
         if !durations.gateway.is_zero() {
             self.scan_duration.observe(durations.gateway.as_secs_f64());
         }
+        let designers = fault.as_ref().map_or(0, |fault| fault.designers);
         let is_blocked =
             fault.as_ref().is_some_and(|fault| fault.reason == Reason::DesignerSessionActive);
-        self.designers_active.set(i64::from(is_blocked));
+        self.designers_active.set(i64::try_from(designers).unwrap_or(i64::MAX));
         self.designers_blocked.set(i64::from(is_blocked));
         if job.kind == Kind::Check {
             self.drift.set(i64::try_from(report.drift.len()).unwrap_or(i64::MAX));
@@ -329,7 +330,7 @@ mod tests {
             "sync_total",
             "sync_duration_seconds",
             "files_changed",
-            "git_fetch",
+            "git_fetch_total",
             "git_fetch_duration_seconds",
             "scan_total",
             "scan_duration_seconds",
@@ -342,7 +343,15 @@ mod tests {
             "drift_files",
         ];
         for name in names {
-            assert!(text.contains(&format!("stoker_agent_{name}")), "{name}: {text}");
+            let is_there = |line: &str| {
+                let after =
+                    line.strip_prefix("stoker_agent_").and_then(|rest| rest.strip_prefix(name));
+                after.is_some_and(|after| {
+                    let suffixes = ["{", " ", "_bucket{", "_sum "];
+                    suffixes.iter().any(|suffix| after.starts_with(suffix))
+                })
+            };
+            assert!(text.lines().any(is_there), "{name}: {text}");
         }
     }
 }

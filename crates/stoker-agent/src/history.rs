@@ -114,6 +114,7 @@ impl History {
             retry: Retry::Backoff,
             is_source: false,
             is_cancelled: false,
+            designers: 0,
             files: Files::Mixed,
         };
         self.note_failure(job, &fault, now);
@@ -199,6 +200,7 @@ mod tests {
             retry: Retry::NextPeriod,
             is_source: false,
             is_cancelled: false,
+            designers: 0,
             files,
         }
     }

@@ -52,6 +52,8 @@ pub(crate) struct Fault {
     /// Whether the way to the commit failed, not what was done with it.
     pub(crate) is_source: bool,
     pub(crate) is_cancelled: bool,
+    /// How many open Designer sessions stopped the run.
+    pub(crate) designers: usize,
     pub(crate) files: Files,
 }
 
@@ -145,6 +147,7 @@ pub(crate) fn execute(job: &Job, cancel: &Cancel, writing: &Writing) -> Ended {
                 retry: Retry::NextPeriod,
                 is_source: true,
                 is_cancelled: false,
+                designers: 0,
                 files: Files::Untouched,
             };
             return Ended { report: recovered.into_report(&target), fault: Some(fault) };
@@ -199,6 +202,17 @@ fn ordinal(pod_name: &str) -> Option<i64> {
     digits.parse().ok().filter(|_| is_number)
 }
 
+/// Returns how many open Designer sessions stopped a run.
+fn designers(error: &stoker_run::Error) -> usize {
+    use stoker_ignition::Error::DesignerSessionActive;
+    use stoker_run::Error::{Gateway, ScanLock};
+    match error {
+        Gateway(DesignerSessionActive { count, .. })
+        | ScanLock(DesignerSessionActive { count, .. }) => *count,
+        _ => 0,
+    }
+}
+
 impl Files {
     fn after(error: &stoker_run::Error) -> Self {
         use stoker_run::Error;
@@ -224,6 +238,7 @@ impl Ended {
             retry: error.retry(),
             is_source: matches!(*error, stoker_run::Error::Fetch(_)),
             is_cancelled: error.is_cancelled(),
+            designers: designers(&error),
             files: Files::after(&error),
         };
         Self { report: *report, fault: Some(fault) }
