@@ -128,7 +128,7 @@ pub(crate) fn sync_period(metadata: Option<&Metadata>, pod: &Pod) -> Duration {
 
 /// The environment is from the time of injection: a pod that says otherwise now was not injected
 /// like this.
-fn check_identity(pod: &Pod, environment: &Environment) -> Result<(), Hold> {
+pub(crate) fn check_identity(pod: &Pod, environment: &Environment) -> Result<(), Hold> {
     let named = pod.annotation(Annotation::CrName).filter(|name| *name != environment.cr_name);
     if let Some(named) = named {
         let own = &environment.cr_name;

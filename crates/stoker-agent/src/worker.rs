@@ -62,6 +62,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 }
 
 async fn work(environment: Arc<Environment>, options: &Options) -> ExitCode {
+    let at = Instant::now().checked_sub(options.age).unwrap_or_else(Instant::now);
     let shutdown = match Shutdown::on_signals() {
         Ok(shutdown) => shutdown,
         Err(error) => return args::refuse(&error),
@@ -76,8 +77,15 @@ async fn work(environment: Arc<Environment>, options: &Options) -> ExitCode {
     let line = Line { announcing, posted, delivering, period };
     let outgoing = Outgoing { posting, pacing };
     tokio::spawn(connect(Arc::clone(&environment), line));
-    finish(&environment, &shutdown).await;
-    let mut worker = Worker::new(environment, metrics, options);
+    let mut pods = PodReader::new(&options.pod_info);
+    let pod = pods.read(&environment);
+    // In a pod that is not ours nothing is written, whatever was begun there.
+    if goal::check_identity(&pod, &environment).is_ok() {
+        finish(&environment, &shutdown).await;
+    }
+    let (found, store_limit) = (run::inspect(&environment), options.store_limit);
+    let state = State::new(Start { environment, metrics, pod, found, store_limit, at });
+    let mut worker = Worker { state, pods, handle: None, told: None };
     worker.attend(announced, &outgoing, &shutdown).await;
     let sent = outgoing.posting.borrow().clone();
     farewell(sent, delivered).await;
@@ -152,16 +160,6 @@ enum Woken {
 }
 
 impl Worker {
-    fn new(environment: Arc<Environment>, metrics: Metrics, options: &Options) -> Self {
-        let at = Instant::now().checked_sub(options.age).unwrap_or_else(Instant::now);
-        let mut pods = PodReader::new(&options.pod_info);
-        let pod = pods.read(&environment);
-        let found = run::inspect(&environment);
-        let store_limit = options.store_limit;
-        let state = State::new(Start { environment, metrics, pod, found, store_limit, at });
-        Self { state, pods, handle: None, told: None }
-    }
-
     async fn attend(
         &mut self,
         mut announced: watch::Receiver<Announcement>,
