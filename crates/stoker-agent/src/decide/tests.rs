@@ -38,12 +38,12 @@ fn settled(goal: Goal, now: Instant) -> History {
     History { applied: Some(goal), checked: Some(now), ..History::default() }
 }
 
+// R38: a running sync finishes when a pause comes, and no new one begins.
 #[test]
 fn nothing_is_done_without_a_goal_and_a_run_under_way_is_left_alone() {
     let (now, goal) = (Instant::now(), plain_goal());
     let idle = Step::Wait { until: None };
     assert_eq!(step(None, &History::default(), None, now), idle);
-    // R38: a running sync finishes when a pause comes.
     assert_eq!(step(None, &History::default(), Some(&goal), now), idle);
     assert_eq!(step(Some(&goal), &History::default(), Some(&goal), now), idle);
 }

@@ -44,6 +44,7 @@ fn annotations_of_the_pod_override_what_is_announced() {
     assert_eq!((plain.port, plain.tls), (Some(8088), Some(false)));
 }
 
+// R37: one function names a gateway, for the controller and for the agent.
 #[test]
 fn the_label_names_the_gateway_where_no_annotation_does() {
     let mut pod = pod(&[]);
@@ -125,17 +126,20 @@ fn termination_and_an_unresolved_ref_hold() {
     assert!(!Hold::NoCommit.is_final());
 }
 
+// F06: the profile's period counts.
 #[test]
 fn the_sync_period_comes_from_the_annotation_then_the_profile_and_is_bounded() {
-    let announced = metadata();
+    let mut announced = metadata();
+    announced.profiles.values_mut().for_each(|profile| profile.sync_period = 12);
     let period = |annotations: &[(Annotation, &str)]| {
         sync_period(Some(&announced), &pod(annotations)).as_secs()
     };
-    assert_eq!(period(&[]), 30);
+    assert_eq!(sync_period(None, &pod(&[])).as_secs(), 30);
+    assert_eq!(period(&[]), 12);
     assert_eq!(period(&[(Annotation::SyncPeriod, "7")]), 7);
     assert_eq!(period(&[(Annotation::SyncPeriod, "1")]), 5);
     assert_eq!(period(&[(Annotation::SyncPeriod, "99999")]), 3600);
-    assert_eq!(period(&[(Annotation::SyncPeriod, "often")]), 30);
+    assert_eq!(period(&[(Annotation::SyncPeriod, "often")]), 12);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn a_gateway_starts_with_the_first_commit_and_gets_the_next() {
     }
 }
 
-// F8: the profile changes, the commit stays.
+// F08: the profile changes, the commit stays.
 #[test]
 fn a_profile_that_changes_without_a_commit_is_synced() {
     let (world, commit) = World::new();
@@ -73,6 +73,7 @@ fn a_profile_that_changes_without_a_commit_is_synced() {
     });
 }
 
+// R88: a running agent picks a changed port up.
 #[test]
 fn a_gateway_that_has_not_started_owes_a_scan_and_scans_when_it_runs() {
     let (mut world, commit) = World::new();
