@@ -7,7 +7,6 @@
 //! Promise: a pattern is either understood in full or refused with the place and the reason; it is
 //! never quietly ignored (R50). [`Excludes`] adds the product's own rule for a trailing slash.
 
-mod bits;
 mod excludes;
 mod expand;
 mod machine;

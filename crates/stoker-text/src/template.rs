@@ -21,7 +21,6 @@ mod lex;
 mod literal;
 mod parse;
 mod pipeline;
-mod print;
 #[cfg(test)]
 mod tests;
 mod tree;

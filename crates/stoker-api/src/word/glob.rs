@@ -12,7 +12,7 @@ pub enum GlobError {
     #[error("a glob has at most {most} characters, this has {0}", most = limit::PATH)]
     Long(usize),
     /// The glob holds a control character.
-    #[error("{0:?} can't stand in a glob")]
+    #[error("{0:?} is not allowed in a glob")]
     Character(char),
     /// A `[` or a `{` is never closed.
     #[error("{0:?} is never closed")]

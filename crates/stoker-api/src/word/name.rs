@@ -46,7 +46,7 @@ pub enum NameError {
         found: usize,
     },
     /// The text holds a character that names can't hold.
-    #[error("{0:?} can't stand in a name")]
+    #[error("{0:?} is not allowed in a name")]
     Character(char),
     /// The text begins or ends in a way that names can't.
     #[error("a name must begin and end with a letter or a digit")]

@@ -26,10 +26,10 @@ pub enum RefNameError {
     #[error("a ref can't begin with \"-\"")]
     Dash,
     /// The text holds a sequence that git reads as a revision expression.
-    #[error("{0:?} can't stand in a ref")]
+    #[error("{0:?} is not allowed in a ref")]
     Sequence(&'static str),
     /// The text holds a character that git refuses in refs.
-    #[error("{0:?} can't stand in a ref")]
+    #[error("{0:?} is not allowed in a ref")]
     Character(char),
     /// A component of the text is one that git refuses.
     #[error("git takes no ref with the component {0:?}")]

@@ -28,7 +28,7 @@ pub enum RelPathError {
     #[error("the path can't hold \"..\"")]
     Parent,
     /// The path holds a control character.
-    #[error("{0:?} can't stand in a path")]
+    #[error("{0:?} is not allowed in a path")]
     Character(char),
 }
 

@@ -47,7 +47,7 @@ pub enum UrlError {
     #[error("a URL has at most {most} characters, this has {0}", most = limit::URL)]
     Long(usize),
     /// The text holds a character that URLs can't hold.
-    #[error("{0:?} can't stand in a URL")]
+    #[error("{0:?} is not allowed in a URL")]
     Character(char),
     /// The text is a path without a scheme.
     #[error("a bare path is not a URL: write \"file://\" and the absolute path")]

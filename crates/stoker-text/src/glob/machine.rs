@@ -5,8 +5,6 @@
 
 use std::ops::ControlFlow;
 
-use super::bits::{Bits, and, insert, is_empty, or, remove, shifted};
-
 /// One element of a pattern without braces.
 #[derive(Clone, Debug)]
 pub(super) enum Token {
@@ -303,4 +301,35 @@ fn symbol(rest: &[u8]) -> (Symbol, usize) {
     let longest = &rest[..rest.len().min(4)];
     let first = longest.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
     first.map_or((Symbol::Byte, 1), |char| (Symbol::Char(char), char.len_utf8()))
+}
+
+/// A set of positions; the position behind the last token means that everything was matched.
+type Bits<const W: usize> = [u64; W];
+
+fn insert<const W: usize>(bits: &mut Bits<W>, at: usize) {
+    bits[at / 64] |= 1 << (at % 64);
+}
+
+fn remove<const W: usize>(bits: &mut Bits<W>, at: usize) {
+    bits[at / 64] &= !(1 << (at % 64));
+}
+
+fn is_empty<const W: usize>(bits: &Bits<W>) -> bool {
+    bits.iter().all(|word| *word == 0)
+}
+
+fn and<const W: usize>(left: &Bits<W>, right: &Bits<W>) -> Bits<W> {
+    std::array::from_fn(|word| left[word] & right[word])
+}
+
+fn or<const W: usize>(left: &Bits<W>, right: &Bits<W>) -> Bits<W> {
+    std::array::from_fn(|word| left[word] | right[word])
+}
+
+/// Moves every position one further.
+fn shifted<const W: usize>(bits: &Bits<W>) -> Bits<W> {
+    std::array::from_fn(|word| {
+        let carry = if word == 0 { 0 } else { bits[word - 1] >> 63 };
+        bits[word] << 1 | carry
+    })
 }

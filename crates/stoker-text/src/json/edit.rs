@@ -1,4 +1,4 @@
-//! Edits: where a value stands or should stand, and the one splice that puts it there.
+//! Edits: finds the position of a value, and replaces it with one splice.
 
 use std::ops::Range;
 

@@ -85,7 +85,7 @@ pub enum PathFault {
     #[error("the path and its value are nested more than {MAX_DEPTH} deep")]
     TooDeep,
     /// The part should be a number, because the document has a list there.
-    #[error("the document has a list there, and {0:?} is no index of it")]
+    #[error("the document has a list there, and {0:?} is not an index")]
     NotAnIndex(String),
     /// The index lies too far beyond the end of the list.
     #[error("the index {0} lies more than {MAX_PADDING} beyond the end of the list")]

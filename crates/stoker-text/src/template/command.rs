@@ -38,7 +38,7 @@ impl<'a> Run<'a> {
             return Err(first.position.error(message));
         }
         if matches!(first.term, Term::Nil) {
-            return Err(first.position.error("nil can't stand alone"));
+            return Err(first.position.error("nil can't be used alone"));
         }
         self.operand(first, dot)
     }

@@ -1,4 +1,4 @@
-//! What a template can speak of.
+//! The fields that a template can use.
 
 use std::collections::BTreeMap;
 

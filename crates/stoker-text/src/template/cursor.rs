@@ -1,4 +1,4 @@
-//! A place among the tokens of a template.
+//! A position among the tokens of a template.
 
 use super::lex::{Kind, Token};
 

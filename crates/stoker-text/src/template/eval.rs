@@ -1,7 +1,7 @@
 //! Rendering: walks the tree, within limits.
 
 use super::error::Position;
-use super::print;
+use super::format;
 use super::tree::{Binding, Block, Branch, Definitions, Node, Pipeline};
 use super::value::{Text, Value};
 use super::{Context, Limits, TemplateError};
@@ -92,7 +92,7 @@ impl<'a> Run<'a> {
         if let Value::Text(text) = &value {
             return self.write(text, pipeline.position);
         }
-        let text = print::value(&value).map_err(|fault| pipeline.position.error(fault))?;
+        let text = format::print_value(&value).map_err(|fault| pipeline.position.error(fault))?;
         self.write(&text, pipeline.position)
     }
 

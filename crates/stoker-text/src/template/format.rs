@@ -1,4 +1,4 @@
-//! `printf`: reads the format and applies it, with Go's texts for what does not fit.
+//! `printf`, `print`, `println` and the output of an action, with Go's texts for what does not fit.
 
 use super::value::Value;
 use super::verb;
@@ -180,4 +180,34 @@ fn bounded(number: u64) -> Result<usize, String> {
         .ok()
         .filter(|number| *number <= MAX_WIDTH)
         .ok_or_else(|| format!("a width in a format is larger than {MAX_WIDTH}"))
+}
+
+/// Prints one value, as an action does.
+pub(super) fn print_value(value: &Value<'_>) -> Result<String, String> {
+    match value {
+        Value::Nil => Err("there is no value to print".to_owned()),
+        other => plain(other, 'v', &Spec::default()),
+    }
+}
+
+/// Prints values with a blank between two that are not strings.
+pub(super) fn print(values: &[Value<'_>]) -> Result<String, String> {
+    let mut text = String::new();
+    let mut after_text = true;
+    for value in values {
+        let is_text = matches!(value, Value::Text(_));
+        if !after_text && !is_text {
+            text.push(' ');
+        }
+        text.push_str(&plain(value, 'v', &Spec::default())?);
+        after_text = is_text;
+    }
+    Ok(text)
+}
+
+/// Prints values with blanks between them and a newline.
+pub(super) fn println(values: &[Value<'_>]) -> Result<String, String> {
+    let texts: Vec<_> =
+        values.iter().map(|value| plain(value, 'v', &Spec::default())).collect::<Result<_, _>>()?;
+    Ok(texts.join(" ") + "\n")
 }

@@ -3,7 +3,6 @@
 use super::compare;
 use super::escape;
 use super::format;
-use super::print;
 use super::value::{Text, Value};
 
 /// A built-in function.
@@ -81,16 +80,18 @@ impl Function {
             (Self::Len, [value]) => length(value),
             (Self::Index, [value, keys @ ..]) => keys.iter().try_fold(value.clone(), index),
             (Self::Slice, [value, bounds @ ..]) => slice(value, bounds),
-            (Self::Print, values) => print::all(values).map(Value::made),
-            (Self::Println, values) => print::line(values).map(Value::made),
+            (Self::Print, values) => format::print(values).map(Value::made),
+            (Self::Println, values) => format::println(values).map(Value::made),
             (Self::Printf, [Value::Text(format), values @ ..]) => {
                 format::format(format, values, limit).map(Value::made)
             }
             (Self::Printf, _) => Err("printf needs a text with its format first".to_owned()),
-            (Self::Html, values) => print::all(values).map(|text| Value::made(escape::html(&text))),
-            (Self::Js, values) => print::all(values).map(|text| Value::made(escape::js(&text))),
+            (Self::Html, values) => {
+                format::print(values).map(|text| Value::made(escape::html(&text)))
+            }
+            (Self::Js, values) => format::print(values).map(|text| Value::made(escape::js(&text))),
             (Self::Urlquery, values) => {
-                print::all(values).map(|text| Value::made(escape::url_query(&text)))
+                format::print(values).map(|text| Value::made(escape::url_query(&text)))
             }
             (Self::Compare(order), [first, others @ ..]) => {
                 order.holds(first, others).map(Value::Bool)

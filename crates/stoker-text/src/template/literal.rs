@@ -99,7 +99,7 @@ fn escape(chars: &mut std::str::Chars<'_>, quote: char) -> Result<char, String> 
     }
     // In Go these name a byte; above ASCII that would be half a character.
     if matches!(kind, 'x' | '0'..='7') && code > 0x7f {
-        return Err("an escaped byte above 7f is no character; use \\u".to_owned());
+        return Err("an escaped byte above 7f is not a character; use \\u".to_owned());
     }
     char::from_u32(code).ok_or_else(|| format!("the escape \\{kind} names no character"))
 }

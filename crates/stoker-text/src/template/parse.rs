@@ -159,7 +159,7 @@ impl<'t> Parser<'t> {
 
     fn define(&mut self, opened: Position) -> Result<(), TemplateError> {
         if self.nesting > 0 {
-            return Err(opened.error("{{define}} can't stand within another block"));
+            return Err(opened.error("{{define}} is not allowed within another block"));
         }
         let name = self.name("define")?;
         self.close("define")?;
@@ -213,7 +213,7 @@ impl<'t> Parser<'t> {
 
     fn jump(&mut self, token: Token<'_>, node: Node) -> Result<Node, TemplateError> {
         if self.ranges == 0 {
-            let message = format!("{{{{{}}}}} stands outside a range", token.text);
+            let message = format!("{{{{{}}}}} is outside a range", token.text);
             return Err(token.position.error(message));
         }
         self.close(token.text)?;
