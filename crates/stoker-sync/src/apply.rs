@@ -1,16 +1,19 @@
-//! The moment of change: journal, renames, deletes, manifest.
+//! Puts written files in place: journal, renames, deletes, manifest.
 //!
 //! # Flow
 //!
-//! The prepared segment is durable, and the caller holds the gateway's scan lock, if there is one.
-//! The segment becomes the journal, its steps are taken group by group, the directories they touched
-//! are made durable, and the journal becomes the manifest.
+//! The caller has made the prepared segment durable, and holds the gateway's scan lock if there is
+//! a
+//! gateway. The segment becomes the journal. Its steps run group by group. The directories that
+//! they
+//! changed are fsynced. Then the journal becomes the manifest.
 //!
 //! # Promises
 //!
-//! Before the journal counts, everything can be undone; afterwards everything is finished, now or
-//! at the next start. What a step finds already done is done. A path that can't be changed (A6) is
-//! named, its whole directory is tried again by the next run, and the rest is applied.
+//! Until the segment is renamed to the journal, everything can be undone. After that everything is
+//! finished, now or at the next start. A step whose effect is already there counts as done. A path
+//! that can't be changed (A6) is reported, the rest is applied, and the next run tries its whole
+//! directory again.
 
 mod case_rename;
 mod correct_manifest;
@@ -57,7 +60,7 @@ pub enum Error {
     Incomplete {
         /// What the system said, path by path.
         failed: Vec<DiskError>,
-        /// What was done all the same.
+        /// What was done.
         report: Box<Report>,
     },
 }

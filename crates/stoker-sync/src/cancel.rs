@@ -1,9 +1,9 @@
-//! A run can be asked to end: by a signal, by a newer commit, by a deadline.
+//! Cancels a run: on a signal, a newer commit or a deadline.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag that every long loop looks at. Clones share it.
+/// A flag that every long loop checks. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 

@@ -1,9 +1,10 @@
-//! What the data directory should hold: all mappings laid over each other, later over earlier.
+//! Composes what the data directory should hold: all mappings merged, later over earlier.
 //!
-//! The destination tree is walked from the top, level by level, each level one question to the
-//! source. A directory is made of layers: the trees that mappings contribute to it. Where the
-//! layers are those of the last sync, everything below is as it was, and nothing below is looked
-//! at. Says what should be; what to do about it is for `plan.rs`.
+//! The destination tree is walked level by level from the top, with one request to the source per
+//! level. Each directory has layers: the trees that mappings contribute to it. If the layers are
+//! those
+//! of the last sync, everything below is unchanged and is not read. This module says what should be
+//! there; `plan.rs` decides what to do about it.
 
 mod error;
 mod expansion_limit;
@@ -74,7 +75,7 @@ pub(crate) struct Task<'a> {
     pub(crate) manifest: &'a Manifest,
     /// Whether equal layers mean equal content: the profile is that of the last sync.
     pub(crate) trust: Trust,
-    /// Directories to look at in any case, all those above them included.
+    /// Directories to visit in any case, with all those above them.
     pub(crate) visit: &'a HashSet<RelPath>,
     pub(crate) volume: Volume,
     /// How many files and directories are taken.
@@ -131,7 +132,7 @@ pub(crate) fn compose(task: &Task<'_>, source: &mut dyn Source) -> Result<Compos
             return Err(Error::TooDeep { path: path.unwrap_or_default(), most: MOST_LEVELS });
         }
         let listings = list(&level, source)?;
-        limit.check(task, (&level, &listings, composition.entries), source)?;
+        limit.check(task, &level, &listings, composition.entries, source)?;
         let mut next = Vec::new();
         for node in level {
             next.extend(composition.visit(task, node, &listings)?);
@@ -200,7 +201,7 @@ impl Composition {
         Ok(next)
     }
 
-    fn refuse(&mut self, (directory, name): (&RelPath, &[u8]), fault: NameFault) {
+    fn refuse(&mut self, directory: &RelPath, name: &[u8], fault: NameFault) {
         if self.refused.len() < MOST_REFUSED {
             self.refused.push(Refused { directory: directory.clone(), name: name.into(), fault });
         }

@@ -1,9 +1,10 @@
-//! Looks of directories that tell whether anything has come or gone since.
+//! Stamps of directories: they show whether an entry was added or removed since.
 //!
-//! A directory gets another time when an entry comes or goes, and a time of change that nobody can
-//! set back. So a look at one that is known to hold what it should, taken when the clock of its
-//! volume had moved on, proves later that it still does: without it, every drift check would list
-//! every directory.
+//! A directory's mtime changes with every entry, and no user can set its ctime back. So if a
+//! directory
+//! is known to hold exactly what it should, and the volume's clock has moved on since, an equal
+//! stamp
+//! proves later that it still does. Without stamps every drift check would list every directory.
 
 use std::io::ErrorKind;
 use std::thread;
@@ -59,7 +60,7 @@ fn tick(dir: &Dir) -> Result<u64, DiskError> {
     Ok(stat.stamp.modified)
 }
 
-/// Returns the latest time of these looks.
+/// Returns the latest time of these stamps.
 pub(crate) fn newest<'s>(stamps: impl Iterator<Item = &'s DirStamp>) -> u64 {
     stamps.map(|stamp| stamp.modified.max(stamp.changed)).max().unwrap_or_default()
 }
@@ -72,8 +73,8 @@ pub(crate) struct Renewal<'a> {
 }
 
 impl Renewal<'_> {
-    /// Looks at the directories of these patches whose look is not remembered, and remembers those
-    /// that hold what they should. What can't be looked at is listed by the next drift check.
+    /// Stats the directories of these patches that have no stamp, and keeps the stamps of those
+    /// that hold what they should. The next drift check lists the others.
     pub(crate) fn run(&self, patches: &mut [DirPatch]) {
         let Ok(volume) = self.root.stat_self().map(|stat| stat.device) else { return };
         let mut stamps = Vec::new();
@@ -99,7 +100,7 @@ impl Renewal<'_> {
         }
     }
 
-    /// Returns whether a directory holds what it should and has looked like this all the time.
+    /// Returns whether a directory holds what it should and has not changed meanwhile.
     fn is_pure(&self, path: &RelPath, stamp: DirStamp) -> Result<bool, DiskError> {
         let dir = self.root.open(path)?;
         let record = self.manifest.dir(path).unwrap_or_default();

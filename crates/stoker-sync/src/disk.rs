@@ -1,8 +1,10 @@
-//! The door to the data directory: directories by descriptor, one function per system call.
+//! Every system call on the data directory: directories are held by descriptor, one function per
+//! call.
 //!
-//! Promise (A9): a path is opened beneath the data root, and no symbolic link is followed on the
-//! way, by the kernel's word (`openat2`) or, where it has none, one component at a time. Everything
-//! else takes a name within an open directory, so that no rename can lead astray what is decided.
+//! Promise (A9): a path is opened below the data root and no symbolic link on the way is followed,
+//! either by the kernel (`openat2`) or one component at a time. All other functions take a name in
+//! an
+//! open directory, so that a concurrent rename can't redirect a call.
 //!
 //! Long: a registry, one small function per system call; two doors would be two places to check.
 
@@ -60,7 +62,7 @@ pub(crate) fn create_root(path: &Path) -> std::result::Result<(), DiskError> {
         .map_err(|errno| DiskError::at_top("create the data directory", &path, errno.into()))
 }
 
-/// Makes a directory and those above it. Whatever the umask, others can look in and not write.
+/// Makes a directory and those above it. Whatever the umask, others can read and not write.
 fn make_all(path: &Path) -> rustix::io::Result<()> {
     const MODE: u32 = 0o755;
     let mut made = fs::mkdir(path, MODE.into());
@@ -357,12 +359,7 @@ impl Dir {
     }
 
     /// Copies the bytes of a file into an open file of another directory.
-    pub(crate) fn copy(
-        &self,
-        name: &[u8],
-        to: &Self,
-        (new, copy): (&[u8], &mut File),
-    ) -> Result<()> {
+    pub(crate) fn copy(&self, name: &[u8], to: &Self, new: &[u8], copy: &mut File) -> Result<()> {
         let mut file = self.open_file(name)?;
         let mut buffer = vec![0; 128 * 1024];
         loop {

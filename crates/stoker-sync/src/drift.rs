@@ -1,9 +1,9 @@
-//! What differs on disk from what the last sync left there.
+//! Finds what differs on disk from what the last sync left there.
 //!
-//! Every known file is looked at (size, time, inode, mode; by content on request). Every owned
-//! directory is listed for files that nobody knows, unless its own look says that no entry has come
-//! or gone since we made it. Finds only; what to do is for `plan.rs`, which
-//! also knows what the gateway rewrites by itself in `resource.json`.
+//! Every managed file is checked by stat (size, time, inode, mode), or by content on request. Every
+//! owned directory is listed for foreign files, unless its stamp shows that no entry was added or
+//! removed. This module only finds; `plan.rs` decides, and knows which edits of `resource.json` the
+//! gateway makes by itself.
 
 mod dir_cursor;
 pub(crate) mod parallel;
@@ -29,17 +29,17 @@ use crate::source::ObjectId;
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
-    /// Known files that do not look as they did, or are gone.
+    /// Managed files whose stat changed, or that are gone.
     pub(crate) suspects: BTreeSet<RelPath>,
-    /// Entries of owned directories that nobody knows, all the way down; directories are not
+    /// Foreign entries of owned directories, at any depth; directories are not
     /// listed.
     pub(crate) foreign: BTreeMap<RelPath, FileType>,
 }
 
-/// Why looking failed.
+/// Why the check failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A directory could not be listed, or a file not looked at.
+    /// A directory could not be listed, or a file not read.
     #[error("failed to check at the live files")]
     Read {
         /// What the system said.
@@ -74,12 +74,13 @@ impl Findings {
 }
 
 impl Inspection<'_> {
-    /// Looks at a directory from the one above it: most have few files, and to open each would cost
-    /// more than to look at them.
-    fn look_at(
+    /// Checks a directory from the one above it: most have few files, and to open each would cost
+    /// more than to stat its files.
+    fn check_dir(
         &self,
         cursor: &mut DirCursor<'_>,
-        (path, record): (&[u8], &DirRecord),
+        path: &[u8],
+        record: &DirRecord,
         out: &mut Findings,
     ) -> Result<(), Error> {
         let fail = |source| Error::Read { source };
@@ -100,7 +101,7 @@ impl Inspection<'_> {
         }
         match self.root.open(path) {
             Ok(dir) => self.find_foreign(&dir, record, out),
-            // Removed while we look: nothing is in it.
+            // Removed meanwhile: nothing is in it.
             Err(error) if error.is_absence() => Ok(()),
             Err(error) => Err(fail(error)),
         }
@@ -118,7 +119,7 @@ impl Inspection<'_> {
 
     fn find_foreign(&self, dir: &Dir, record: &DirRecord, out: &mut Findings) -> Result<(), Error> {
         let entries = match dir.list() {
-            // Removed while we look: nothing is in it.
+            // Removed meanwhile: nothing is in it.
             Err(error) if error.is_absence() => Vec::new(),
             entries => entries.map_err(|source| Error::Read { source })?,
         };
@@ -139,7 +140,7 @@ impl Inspection<'_> {
     }
 
     /// Returns the folded names of what we know in a directory, on a volume that ignores case: it
-    /// may list them as somebody else has spelled them.
+    /// may list them in another case.
     fn spellings(&self, path: &RelPath, record: &DirRecord) -> HashSet<String> {
         if self.ownership.case() == Case::Matters {
             return HashSet::new();
@@ -166,7 +167,7 @@ impl Inspection<'_> {
         }
     }
 
-    /// Lists what nobody knows in one directory and below.
+    /// Lists the foreign files of one directory and below.
     pub(crate) fn foreign_within(&self, path: &RelPath) -> Result<Findings, Error> {
         let mut findings = Findings::default();
         match self.root.open(path) {
@@ -181,7 +182,7 @@ impl Inspection<'_> {
     }
 }
 
-/// Returns whether a file looks as the last sync left it.
+/// Returns whether the stat of a file is that of the last sync.
 pub(crate) fn is_as_recorded(file: &FileRecord, seen: &Stat) -> bool {
     seen.file_type == FileType::File
         && seen.stamp == file.stamp

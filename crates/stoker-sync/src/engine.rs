@@ -161,7 +161,7 @@ impl Engine {
         let root = root.with_modes(lock.modes(&state).map_err(disk)?);
         if is_left(&root, &state).map_err(disk)? {
             // Finishing may have to wait for the gateway, and others then wait for us. That it
-            // can't be written, on a full volume say, is no reason not to finish.
+            // can't be written, for example on a full volume, does not stop it.
             drop(lock.write_holder(&state));
         }
         let left = recover::inspect(&root, &state);
@@ -238,7 +238,7 @@ impl Engine {
         self.view.set_early_check(early_check);
     }
 
-    /// Returns the data directory for looking.
+    /// Returns the data directory, read only.
     pub fn view(&self) -> &View {
         &self.view
     }
@@ -246,14 +246,14 @@ impl Engine {
 
 /// Takes from others what someone else gave them: an administrator's `mkdir`, or a volume's group.
 ///
-/// Best effort: a directory of another user may be usable all the same, and is not ours to change.
+/// Best effort: a directory of another user may be usable, and is not ours to change.
 fn restrict_state_dir(root: &Dir, data: &Path) {
     let name = STATE_DIR.as_bytes();
     let Ok(Some(stat)) = root.stat(name) else { return };
     if stat.mode & OTHERS == 0 {
         return;
     }
-    // The link that may stand there by now is not followed.
+    // A link that may be there by now is not followed.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     if let Ok(directory) = rustix::fs::open(data.join(STATE_DIR), flags, Mode::empty()) {
         root.correct_file_mode(name, &File::from(directory), stat.mode & !OTHERS).ok();

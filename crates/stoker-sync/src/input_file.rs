@@ -1,12 +1,12 @@
 #![expect(clippy::disallowed_methods, reason = "disk edge: a writer has so long and no longer")]
 
-//! Files that somebody names for us to read: keys, tokens, certificates.
+//! Reads files that a user named: keys, tokens, certificates.
 //!
 //! Such a path may lead anywhere. Links are followed, because the files of a Kubernetes Secret are
-//! links; files in memory are files like others. What is no file is refused before it can make us
-//! wait: a device or a directory at once, a pipe when nobody wrote into it for a moment.
+//! links; files in memory are files like others. Anything else is refused before it can make us
+//! wait: a device or a directory at once, a pipe after a moment without data.
 //!
-//! A pipe, as a shell makes one of `<(command)`, can be read once. Most of these files are read anew
+//! A pipe, as a shell makes one of `<(command)`, can be read once. Most of these files are read again
 //! for every operation, so that a pipe does for few of them; the second time the error says why.
 
 use std::fs::File;
@@ -27,25 +27,25 @@ const USUAL: u64 = 16 * 1024;
 /// Reads a whole file that has no more bytes than `limit`.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
-    // Without it a pipe that nobody writes into would keep us here for ever.
+    // Without it, reading a pipe without a writer would block for ever.
     let file = File::from(open(path, flags | OFlags::NONBLOCK, Mode::empty())?);
     let found = fstat(&file)?;
     match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile => {
             let size = u64::try_from(found.st_size).unwrap_or(0);
-            read_whole(&mut (&file), (size, limit))
+            read_whole(&mut (&file), size, limit)
         }
         FileType::Fifo => {
             let mut pipe = Pipe { file: &file, until: Instant::now() + PATIENCE };
-            let bytes = read_whole(&mut pipe, (USUAL, limit))?;
-            if bytes.is_empty() { Err(nobody_writes()) } else { Ok(bytes) }
+            let bytes = read_whole(&mut pipe, USUAL, limit)?;
+            if bytes.is_empty() { Err(without_a_writer()) } else { Ok(bytes) }
         }
         FileType::Directory => Err(Errno::ISDIR.into()),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a device, not a regular file")),
     }
 }
 
-/// A pipe that is waited for, but not for ever.
+/// A pipe that is read with a timeout.
 struct Pipe<'a> {
     file: &'a File,
     until: Instant,
@@ -59,7 +59,7 @@ impl io::Read for Pipe<'_> {
             match poll(&mut [PollFd::new(self.file, PollFlags::IN)], Some(&left)) {
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
-                Ok(0) => return Err(nobody_writes()),
+                Ok(0) => return Err(without_a_writer()),
                 Ok(_) => {}
             }
             match self.file.read(buffer) {
@@ -70,7 +70,7 @@ impl io::Read for Pipe<'_> {
     }
 }
 
-fn read_whole(file: &mut dyn io::Read, (size, limit): (u64, u64)) -> io::Result<Vec<u8>> {
+fn read_whole(file: &mut dyn io::Read, size: u64, limit: u64) -> io::Result<Vec<u8>> {
     // Memory that grew would leave half a secret behind where it was before.
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit) + 1).unwrap_or(0));
     file.take(limit + 1).read_to_end(&mut bytes)?;
@@ -81,8 +81,8 @@ fn read_whole(file: &mut dyn io::Read, (size, limit): (u64, u64)) -> io::Result<
     Ok(bytes)
 }
 
-fn nobody_writes() -> io::Error {
-    let why = "it is a pipe that nobody writes into, or that was read before: give a regular file";
+fn without_a_writer() -> io::Error {
+    let why = "it is a pipe without a writer, or one that was read before: give a regular file";
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_refused() {
+    fn what_is_not_a_file_is_refused() {
         let root = tempfile::tempdir().unwrap();
         assert_eq!(kind(root.path()), io::ErrorKind::IsADirectory);
         assert_eq!(kind(root.path().join("absent")), io::ErrorKind::NotFound);
@@ -134,8 +134,8 @@ mod tests {
     fn a_pipe_without_a_writer_is_given_up() {
         let (_root, path) = pipe();
         let error = read(&path, 10).unwrap_err();
-        assert!(error.to_string().contains("nobody writes"), "{error}");
-        // One that stays and says nothing is no better.
+        assert!(error.to_string().contains("without a writer"), "{error}");
+        // A writer that sends nothing is the same.
         let _silent = File::options().read(true).write(true).open(&path).unwrap();
         assert_eq!(kind(&path), io::ErrorKind::InvalidInput);
     }

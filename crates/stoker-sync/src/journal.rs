@@ -1,10 +1,10 @@
-//! The steps that make a plan true, in an order that is safe to watch and safe to repeat.
+//! The steps that apply a plan, in an order that is safe for a reader and safe to repeat.
 //!
 //! # Promises
 //!
-//! Steps come in groups, one directory each: a gateway that looks between two groups sees whole
-//! resources. Within one, payload comes before `resource.json`, and `resource.json` goes before its
-//! payload (R26). Every step can be repeated after it was done: that is how a killed run is
+//! Steps come in groups, one per directory: a gateway that scans between two groups sees whole
+//! resources. Within a group, payload is written before `resource.json`, and `resource.json` is
+//! deleted before its payload (R26). Every step can be repeated: that is how a killed run is
 //! finished.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ pub(crate) enum Step {
     Place { staged: u64, to: RelPath },
     /// Move the staged directory to this path.
     PlaceDir { staged: u64, to: RelPath },
-    /// Delete this file, which is ours or is nobody's.
+    /// Delete this file, which is managed or foreign.
     Delete { path: RelPath, is_ours: bool },
     /// Remove this directory and the empty directories in it.
     Clear { path: RelPath },

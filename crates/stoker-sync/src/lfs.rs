@@ -19,7 +19,7 @@ pub(crate) fn may_be(size: u64) -> bool {
     (BEGINNING.len() as u64..SIZE).contains(&size)
 }
 
-/// Returns whether these are the bytes of a pointer: they say which object they stand for.
+/// Returns whether these are the bytes of a pointer: they name the object.
 pub(crate) fn is_pointer(bytes: &[u8]) -> bool {
     may_be(bytes.len() as u64)
         && bytes.starts_with(BEGINNING)
@@ -35,7 +35,7 @@ impl Plan {
         let mut paths = Vec::new();
         let read = source.read(&blobs, &mut |index, size, content| {
             let mut bytes = Vec::new();
-            // What breaks off is no pointer; the write will notice that it broke off.
+            // A stream that ends early is not a pointer; the write reports it.
             drop(content.take(size.min(SIZE)).read_to_end(&mut bytes));
             if is_pointer(&bytes) {
                 paths.push(puts[index].path.clone());

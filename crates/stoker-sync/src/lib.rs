@@ -1,8 +1,8 @@
 //! The file engine of Stoker: brings a directory to exactly the state of a commit, safely.
 //!
-//! Knows neither Kubernetes nor git nor the gateway's API. A [`source::Source`] says what a commit
-//! holds; everything else follows from that, the mappings, and the manifest of the last sync.
-//! Everything blocks; long loops look at a [`Cancel`].
+//! It does not know Kubernetes, git or the gateway's API. A [`source::Source`] says what a commit
+//! holds; everything else follows from that, the mappings, and the manifest of the last sync. All
+//! functions block; long loops check a [`Cancel`].
 
 pub mod apply;
 mod cancel;

@@ -1,6 +1,7 @@
-//! One run at a time on a data directory (A7).
+//! The lock of a data directory: one run at a time (A7).
 //!
-//! A run that writes nothing leaves the lock file as it is; one that writes names itself in it.
+//! A run that writes nothing leaves the lock file unchanged. A run that writes puts its name into
+//! it.
 
 use std::fs::File;
 use std::time::Duration;
@@ -83,7 +84,7 @@ impl Lock {
             Modes::Fixed => {
                 let stat = state.correct_file_mode(NAME, &self.lock.file, MODE)?;
                 let user = rustix::process::geteuid().as_raw();
-                // The mode of a file that somebody else has made is not ours to change anywhere.
+                // The mode of a file that another user made is not changed.
                 if stat.may_be_chmoded_by(user) { Ok(stat.modes_shown()) } else { probe(state) }
             }
         }
@@ -94,7 +95,7 @@ impl Lock {
         is_current(state, &self.lock.file)
     }
 
-    /// Removes the words of a holder that is no more.
+    /// Removes the name of a holder that has ended.
     pub(crate) fn clean(&mut self, state: &Dir) -> Result<(), DiskError> {
         let is_blank = state.stat_file(NAME, &self.lock.file)?.stamp.size == 0;
         if is_blank || self.has_holder {
@@ -113,7 +114,7 @@ fn probe(state: &Dir) -> Result<Modes, DiskError> {
     Ok(stat.modes_shown())
 }
 
-/// Returns whose word the permission bits on the volume seem to be, to somebody who changes nothing.
+/// Guesses whether the volume keeps permission bits, without changing anything.
 pub(crate) fn modes_seen(state: &Dir) -> Result<Modes, DiskError> {
     let stat = state.stat(NAME)?;
     Ok(stat.map_or(Modes::Kept, |stat| stat.modes_shown()))
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_lost_the_lock_changes_nothing_and_leaves_the_other_alone() {
+    fn a_run_that_lost_the_lock_changes_nothing_and_leaves_the_other_alone() {
         let (scratch, commit) = (Scratch::new(), commit());
         let mut first = scratch.engine();
         let written = write(&mut first, &commit);

@@ -1,13 +1,15 @@
-//! What the last sync left behind: every file that is ours, and how it looked.
+//! The manifest: every managed file, with its stat at the end of the last sync.
 //!
-//! A manifest is a complete base segment and a few later ones that patch it, each written once and
-//! never changed. One changed file costs one small segment, not a rewrite; a look at one directory
-//! reads a page or two. The disk side (`store.rs`) decides when segments are merged.
+//! A manifest is a complete base segment and a few later segments that patch it. Each is written
+//! once
+//! and never changed. One changed file costs one small segment, not a rewrite; reading one
+//! directory
+//! costs a page or two. `manifest/storage.rs` decides when segments are merged.
 //!
-//! Promise: a manifest that was damaged counts as absent. Then nothing is deleted but what a
-//! managed directory holds, and files are compared by content. Parts are checked when they are
-//! read, so the damage may show late: [`Manifest::is_damaged`] then says that no answer so far may
-//! be used.
+//! Promise: a damaged manifest counts as absent. Then a run deletes only what is in managed
+//! directories, and compares files by content. Pages are checked when they are read, so damage may
+//! be
+//! found late: [`Manifest::is_damaged`] then says that no earlier result may be used.
 
 pub(crate) mod codec;
 pub(crate) mod header;

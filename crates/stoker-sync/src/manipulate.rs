@@ -1,9 +1,9 @@
-//! Changes to a file's bytes on their way from the commit to the disk: bytes to bytes.
+//! Changes the bytes of a file between the commit and the disk.
 //!
-//! A `Recipe` lists the changes for one file, in order. What a file was made from is kept as a
-//! fingerprint, so that a file whose blob and values are as they were is not made again. Which
-//! values a template uses is read off its text: a new commit does not touch files that do not name
-//! it.
+//! A `Transform` lists the changes for one file, in order. Its inputs are kept as a fingerprint, so
+//! that a file whose blob and values are unchanged is not transformed again. Which values a
+//! template
+//! uses is read from its text: a new commit does not touch files that do not use it.
 
 mod template;
 #[cfg(test)]
@@ -70,7 +70,7 @@ pub enum Error {
         source: JsonError,
     },
     /// What came out is not JSON, though its name says so.
-    #[error("what was made is not JSON")]
+    #[error("the result is not JSON")]
     NotJson {
         /// Where and why.
         source: JsonError,

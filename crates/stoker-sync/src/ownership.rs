@@ -1,10 +1,12 @@
-//! What is ours to delete: the destinations of mappings, less everything that is spared.
+//! Which files Stoker may delete: those at the destinations of mappings, except protected paths.
 //!
 //! A mapped directory owns what is in it, unless its mapping says otherwise; the data root is never
-//! owned. Of nested mappings the innermost decides about foreign files; a file of ours belongs to
-//! the mapping that brought it. Paths that are excluded there, the gateway's identity, our own
-//! state and the destinations of absent sources are spared. In the gateway's local resources a
-//! mapping with a destination there owns the files that it brought, and nothing else.
+//! owned. Of nested mappings the innermost decides about foreign files; a managed file belongs to
+//! the
+//! mapping that brought it. Protected are excluded paths, the gateway's identity, Stoker's own
+//! state
+//! and the destinations of absent sources. In the gateway's local resources a mapping owns only the
+//! files that it brought.
 
 use std::collections::HashMap;
 
@@ -142,7 +144,7 @@ impl<'a> Ownership<'a> {
     }
 
     /// Returns whether a path lies where a source is absent. A mapping that is there decides about
-    /// its own directory and what is below it, whoever is absent there or above.
+    /// its own directory and what is below it, whichever source is absent there or above.
     fn is_frozen(&self, claim: Option<&[u8]>, path: &[u8]) -> bool {
         let is_deeper = |frozen: &RelPath| claim.is_none_or(|claim| frozen.len() > claim.len());
         let mut frozen = self.frozen.iter().filter(|frozen| !frozen.is_root());

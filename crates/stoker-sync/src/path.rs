@@ -1,7 +1,7 @@
 //! Paths below a root, as bytes: what git and Linux both mean by a path.
 //!
 //! A [`RelPath`] is clean by construction: no empty, `.` or `..` component, no NUL, not absolute.
-//! Whether a gateway can take a name is for `name.rs` to say.
+//! `reserved.rs` decides whether a gateway accepts a name.
 
 use std::fmt;
 use std::ops::Deref;
@@ -13,7 +13,7 @@ pub struct RelPath(Vec<u8>);
 /// Bytes for the eyes of people: quoted as git quotes them where they could do harm.
 pub struct Quoted<'a>(pub &'a [u8]);
 
-/// Why some bytes are no path below a root.
+/// Why some bytes are not a path below a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// It begins with a slash.
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_leave_the_root_is_no_path() {
+    fn what_could_leave_the_root_is_not_a_path() {
         for (text, error) in [
             (&b"/etc"[..], PathError::Absolute),
             (b"a/../b", PathError::ParentComponent),

@@ -1,8 +1,9 @@
 //! What a run will do, as a value: writes, deletes, modes, and why.
 //!
-//! Planning reads (the source, the manifest, the live places that change) and writes nothing; a dry
-//! run ends here. `draft.rs` compares what should be with the last sync, `decide.rs` holds that
-//! against what is on disk, `limit.rs` stops a run that would delete too much.
+//! Planning reads the source, the manifest and the live paths that change, and writes nothing; a
+//! dry
+//! run ends here. `draft.rs` compares the wanted files with the last sync, `decide.rs` compares the
+//! result with the disk, `limit.rs` stops a run that would delete too much.
 
 pub(crate) mod decide;
 pub(crate) mod draft;
@@ -107,7 +108,7 @@ pub(crate) struct Work {
     /// Directories that make way for files; nothing in them outlives `deletes`.
     pub(crate) clears: Vec<RelPath>,
     pub(crate) deletes: BTreeSet<RelPath>,
-    /// Those of them that nobody here has made.
+    /// Those of them that are foreign.
     pub(crate) orphans: BTreeSet<RelPath>,
     pub(crate) chmods: Vec<(RelPath, bool)>,
     /// What is there under names of another case, on a volume that takes them for the same.
@@ -144,20 +145,20 @@ pub enum Error {
         /// What is wrong.
         source: compose::Error,
     },
-    /// The live files could not be looked at.
-    #[error("failed to look for drift")]
+    /// The live files could not be checked.
+    #[error("failed to check for drift")]
     Drift {
         /// What is wrong.
         source: drift::Error,
     },
-    /// A place could not be looked at.
-    #[error("failed to look at the places that change")]
+    /// A path could not be checked.
+    #[error("failed to check the paths that change")]
     Survey {
         /// What the system said.
         source: DiskError,
     },
     /// A file could not be made from its blob.
-    #[error("failed to make {path:?}")]
+    #[error("failed to render or patch {path:?}")]
     Transform {
         /// The destination.
         path: RelPath,

@@ -1,8 +1,9 @@
-//! What a run that was killed left behind, finished or undone before anything else (A1, R27).
+//! Finishes or undoes what a killed run left, before anything else (A1, R27).
 //!
-//! A journal counts: its steps are taken again, those already done included. That changes live
-//! files, so it is left to the caller, who may have to take the gateway's scan lock first.
-//! Everything else that is found was not yet to be seen and goes at once.
+//! If there is a journal, its steps run again, including those that are already done. That changes
+//! live files, so the caller does it, and takes the gateway's scan lock first. Everything else that
+//! is
+//! found was never in place, and is removed at once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -86,7 +87,7 @@ fn conclude(
 ) -> Result<Recovered, DiskError> {
     if root.stat(STAGING_DIR.as_bytes())?.is_some() {
         Stage::remove(root)?;
-        warnings.push(told("a run that had ended early was undone"));
+        warnings.push(recovered("a run that had ended early was undone"));
     }
     let manifest = match loaded {
         Loaded::Manifest(manifest) => manifest,
@@ -99,7 +100,7 @@ fn conclude(
     Ok(Recovered { manifest, warnings, finished })
 }
 
-fn told(message: &str) -> Warning {
+fn recovered(message: &str) -> Warning {
     Warning::new(WarningCode::Recovered, RelPath::root(), message)
 }
 
@@ -158,7 +159,7 @@ impl Unfinished {
         };
         let commit = &header.commit;
         let mut warnings =
-            vec![told(&format!("a run that had ended early was finished: {commit} is live"))];
+            vec![recovered(&format!("a run that had ended early was finished: {commit} is live"))];
         warnings.extend(undone.iter().map(unfinished));
         let undone: HashSet<&[u8]> = undone.iter().map(|undone| &**undone.step.path()).collect();
         let done = groups.iter().flatten().filter(|step| !undone.contains(&**step.path()));

@@ -1,4 +1,4 @@
-//! What a run did, for people and programs.
+//! What a run did.
 
 use std::collections::BTreeSet;
 

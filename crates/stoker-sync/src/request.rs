@@ -1,7 +1,7 @@
-//! What is wanted of a run: mappings with their values filled in, excludes, and policies.
+//! What a run should do: mappings with their values filled in, excludes, and policies.
 //!
-//! Templates in paths and patch values are rendered by the caller. File contents are rendered by
-//! the engine, from `values`.
+//! The caller renders templates in paths and patch values. The engine renders file contents, from
+//! `values`.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::manipulate::Values;
 use crate::path::RelPath;
 use crate::source::ObjectId;
 
-/// Raised when the rules of the planner change, so that the next run looks at everything once.
+/// Raised when the rules of the planner change, so that the next run checks everything once.
 const RULES: &str = "stoker rules 3";
 
 /// Everything a run needs to know besides the source.
@@ -27,15 +27,15 @@ pub struct Request {
     pub excludes: Excludes,
     /// What templates in files may refer to.
     pub values: Values,
-    /// How many files a run may delete unasked.
+    /// How many files a run may delete without confirmation.
     pub deletion: Deletion,
     /// What happens to a run that would delete more.
     pub excess: Excess,
-    /// How far a run looks beyond what the commit changed.
+    /// How much a run checks beyond what the commit changed.
     pub drift_check: DriftCheck,
     /// What happens to files that differ from the last sync.
     pub drift: DriftPolicy,
-    /// Whether there is a gateway to tell, so that scans are remembered as owed.
+    /// Whether there is a gateway, so that scans are recorded as owed.
     pub scan_tracking: ScanTracking,
     /// Where the commit comes from, where a change of that has to be confirmed.
     pub origin: Option<Box<Origin>>,
@@ -120,7 +120,7 @@ pub struct Patch {
     pub set: BTreeMap<String, String>,
 }
 
-/// How many files a run may delete unasked.
+/// How many files a run may delete without confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
     /// Any number.
@@ -138,7 +138,7 @@ pub enum Excess {
     Withheld,
 }
 
-/// How far a run looks beyond what the commit changed.
+/// How much a run checks beyond what the commit changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DriftCheck {
     /// At what it touches only.
@@ -158,7 +158,7 @@ pub enum DriftPolicy {
     Report,
 }
 
-/// Whether there is a gateway that wants to be told of changes.
+/// Whether there is a gateway that scans changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanTracking {
     /// A changed half is owed a scan until [`crate::Engine::record_scanned`] says otherwise.

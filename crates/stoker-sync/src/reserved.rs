@@ -1,7 +1,7 @@
-//! What may be called what: names that no tree may hold, names that a gateway can't take, and
-//! paths that belong to the gateway or to us.
+//! Names and paths that are refused or protected: names that no tree may hold, names that a gateway
+//! can't read, and paths that belong to the gateway or to Stoker.
 //!
-//! The rules look at bytes only. They are asked before anything is written.
+//! The rules check bytes only. They run before anything is written.
 
 use std::borrow::Cow;
 

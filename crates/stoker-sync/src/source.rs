@@ -1,9 +1,12 @@
 //! What a commit holds: entries with ids, bytes on demand.
 //!
-//! The planner descends one level of the tree at a time, many directories per call, and never into
-//! a directory whose id it already knows: that is why the cost of a sync follows what changed. Git
-//! and the working directory of `dev` implement it. A source hands out names as it finds them; the
-//! planner judges them, because a repository is hostile input.
+//! The planner lists one level of the tree at a time, many directories per call, and never a
+//! directory
+//! whose id it already knows. That is why the cost of a sync follows what changed. Git and the
+//! working
+//! directory of `dev` implement it. A source returns names as it finds them; the planner checks
+//! them,
+//! because a repository is hostile input.
 
 use std::fmt::{self, Write as _};
 use std::io::Read;
@@ -60,10 +63,10 @@ pub type Sink<'a> = dyn FnMut(usize, u64, &mut dyn Read) -> ControlFlow<()> + 'a
 ///
 /// # Promises
 ///
-/// The same id always stands for the same content. Answers come in the order of the question. A
-/// question may name the same id twice, and may be empty (no work then, no process, no network).
+/// The same id always means the same content. Responses come in the order of the request. A
+/// request may name the same id twice, and may be empty (no work then, no process, no network).
 pub trait Source {
-    /// Says which directories will be asked for, before any other question. A source that fetches
+    /// Says which directories will be requested, before any other request. A source that fetches
     /// from afar may bring everything in one go if that is what they come to.
     fn expect(&mut self, _directories: &[RelPath]) {}
 
@@ -85,7 +88,7 @@ pub trait Source {
     fn read(&mut self, blobs: &[ObjectId], sink: &mut Sink<'_>) -> Result<(), Error>;
 }
 
-/// Why a source could not answer.
+/// Why a source failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The object is not there, or is not of the kind that was asked for.
@@ -94,13 +97,13 @@ pub enum Error {
         /// The object that was asked for.
         id: ObjectId,
     },
-    /// The object's bytes are not what a tree looks like.
+    /// The object's bytes are not a tree.
     #[error("object {id} is not a tree that can be read")]
     MalformedTree {
         /// The tree that was asked for.
         id: ObjectId,
     },
-    /// The run was told to end.
+    /// The run was cancelled.
     #[error("reading from the source was cancelled")]
     Cancelled,
     /// A working directory could not be read.
@@ -115,7 +118,7 @@ pub enum Error {
 }
 
 impl ObjectId {
-    /// The tree without entries: every git repository knows it without being told.
+    /// The tree without entries: every git repository has it.
     pub const EMPTY_TREE: Self = Self([
         0x4b, 0x82, 0x5d, 0xc6, 0x42, 0xcb, 0x6e, 0xb9, 0xa0, 0x60, 0xe5, 0x4b, 0xf8, 0xd6, 0x92,
         0x88, 0xfb, 0xee, 0x49, 0x04,

@@ -1,4 +1,4 @@
-//! Whether there is room for what is about to be written (A4, R81).
+//! Checks the free space before files are written (A4, R81).
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const BLOCK: u64 = 4096;
 /// What stays free for the journal, directories and the gateway itself.
 const RESERVE: u64 = 1024 * 1024;
 
-/// Why there is no room.
+/// Why there is not enough space.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The volume is too full.

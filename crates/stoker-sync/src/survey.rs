@@ -1,6 +1,6 @@
-//! How the places look that a run is about to touch.
+//! Checks the live files that a run is about to change.
 //!
-//! Reads the disk and decides nothing. Content is only read where size and time can't answer.
+//! It reads the disk and decides nothing. Content is read only if size and time are not enough.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ pub(crate) enum FoundDir {
     Present,
     /// Nothing, from this path on.
     Missing { from: RelPath },
-    /// Something that is no directory.
+    /// Something that is not a directory.
     Blocked { at: RelPath, file_type: FileType },
 }
 
@@ -86,7 +86,7 @@ impl<'a> Survey<'a> {
         let mut way = RelPath::root();
         for component in directory.components() {
             let parent = match self.root.open(&way) {
-                // What vanishes while we look is missing.
+                // What vanishes meanwhile is missing.
                 Err(error) if error.is_absence() => return Ok(FoundDir::Missing { from: way }),
                 parent => parent?,
             };
@@ -121,7 +121,7 @@ impl<'a> Survey<'a> {
         let name = path::file_name(path);
         let Some(stat) = dir.stat(name)? else { return Ok(FoundFile::Nothing) };
         match stat.file_type {
-            FileType::File => Ok(classify(dir, record, (name, stat, wanted), cancel)),
+            FileType::File => Ok(classify(dir, record, name, stat, wanted, cancel)),
             FileType::Dir => match dir.open(name).and_then(|dir| files_in(&dir)) {
                 Err(error) if error.is_absence() => Ok(FoundFile::Nothing),
                 files => Ok(FoundFile::Dir(files?)),
@@ -143,7 +143,9 @@ impl<'a> Survey<'a> {
 fn classify(
     dir: &Dir,
     record: Option<&FileRecord>,
-    (name, stat, wanted): (&[u8], Stat, ObjectId),
+    name: &[u8],
+    stat: Stat,
+    wanted: ObjectId,
     cancel: &Cancel,
 ) -> FoundFile {
     // What its owner can't read can't be opened to set its mode either: its bytes will have to do.
@@ -155,7 +157,7 @@ fn classify(
             FoundFile::Intact(stat)
         };
     }
-    // Of another size it is other content, without a look at each byte.
+    // Another size means other content, without reading it.
     if record.is_some_and(|record| {
         !record.is_unknown() && record.placed == wanted && record.stamp.size != stat.stamp.size
     }) {

@@ -1,8 +1,8 @@
-//! Candidates whose bytes are made, not copied: what they will be, before anything is decided.
+//! Files whose bytes are rendered or patched: computes their content before anything is decided.
 //!
-//! A file whose blob and values are those of the last sync is not made again. In a resource with a
-//! changed file, `resource.json` loses its signature, or the gateway would see a modification that
-//! nobody made (R51).
+//! A file whose blob and values are those of the last sync is not transformed again. If a file of a
+//! resource was changed, `resource.json` loses its signature; otherwise the gateway would report a
+//! modification that no user made (R51).
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -36,7 +36,7 @@ pub(crate) fn stale_dirs(manifest: &Manifest, transformer: &Transformer<'_>) -> 
     stale
 }
 
-/// Returns whether a file would be made from the same values again; its siblings answer for
+/// Returns whether a file would be made from the same values again; its siblings count for
 /// themselves, so both forms of a `resource.json` count.
 fn is_fresh(transformer: &Transformer<'_>, path: &RelPath, file: &FileRecord) -> bool {
     let plain = transformer.transform(file.mapping, path);
@@ -131,7 +131,7 @@ fn run(
         let draft = &mut drafts[jobs[index].draft];
         let file = &mut draft.candidates[jobs[index].candidate];
         let path = draft.path.join(&file.name);
-        match make(file, &path, transformer, (size, content)) {
+        match transform_file(file, &path, transformer, size, content) {
             Ok(()) => ControlFlow::Continue(()),
             Err(source) => {
                 failure = Some(Error::Transform { path, source });
@@ -144,11 +144,12 @@ fn run(
     failure.map_or(Ok(()), Err)
 }
 
-fn make(
+fn transform_file(
     file: &mut Candidate,
     path: &RelPath,
     transformer: &Transformer<'_>,
-    (size, content): (u64, &mut dyn Read),
+    size: u64,
+    content: &mut dyn Read,
 ) -> Result<(), manipulate::Error> {
     let Some(transform) = &file.transform else { return Ok(()) };
     let mut blob = Vec::new();

@@ -1,4 +1,4 @@
-//! What a run wants people to know although it went on.
+//! Warnings of a run: the run continued, but a person should know.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub struct Warning {
 pub use stoker_api::warning::WarningCode;
 
 /// Returns whether the cause lies in the commit and the profile, so that it holds until they
-/// change, even for runs that do not look there again.
+/// change, even for runs that do not check there again.
 pub(crate) fn is_standing(code: WarningCode) -> bool {
     matches!(
         code,

@@ -1,9 +1,9 @@
-//! A working directory as a source: what is saved counts, committed or not.
+//! A working directory as a source: saved files count, committed or not.
 //!
-//! Ids are git's own, so a directory that was checked out and not touched has the ids of its
-//! commit. Links are entries and never followed; `.git` is skipped wherever it is, and so is what
-//! editors put down beside a file. Files whose look did not change since the last scan are not read
-//! again.
+//! Ids are git's own, so a clean checkout has the ids of its commit. Links are entries and are
+//! never
+//! followed. `.git` and the temporary files of editors are skipped. Files whose stat did not change
+//! since the last scan are not read again.
 
 mod scope;
 
@@ -26,7 +26,7 @@ pub use scope::Scope;
 /// What the directory is called in errors.
 const TOP: &str = "the working directory";
 
-/// The clocks of volumes tick every 1 to 10 ms; FAT's every 2 s, and nobody edits there.
+/// The clocks of volumes tick every 1 to 10 ms; FAT's every 2 s, but people do not edit on FAT.
 const TICK: Duration = Duration::from_millis(20);
 
 /// A directory that people edit.
@@ -34,7 +34,7 @@ const TICK: Duration = Duration::from_millis(20);
 pub struct WorkDir {
     root: Dir,
     scope: Scope,
-    /// What files had which ids, by their look.
+    /// The ids of files by path and stat.
     known: HashMap<RelPath, (FileStamp, ObjectId)>,
     trees: HashMap<ObjectId, Vec<Entry>>,
     blobs: HashMap<ObjectId, Blob>,
@@ -88,7 +88,7 @@ impl WorkDir {
     }
 }
 
-/// One look at everything.
+/// One scan of everything.
 struct TreeWalk<'a> {
     dir: &'a mut WorkDir,
     known: HashMap<RelPath, (FileStamp, ObjectId)>,
@@ -106,7 +106,7 @@ impl TreeWalk<'_> {
             if !self.dir.scope.holds(&path) || !is_dir && !self.dir.scope.holds_file(&path) {
                 continue;
             }
-            // What vanishes while we look was not there.
+            // What vanishes meanwhile was not there.
             let found = match entry.file_type {
                 FileType::Dir => match dir.open(&entry.name) {
                     Ok(child) => self.tree(&child)?.map(|id| (Kind::Dir, id)),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_editor_puts_down_is_no_content() {
+    fn temporary_files_of_editors_are_not_content() {
         let scratch = Scratch::new();
         scratch.write("work/4913/a", "1");
         let mut source =

@@ -1,9 +1,10 @@
-//! New files, written where nobody looks, hashed on the way, and durable before anything is
-//! renamed.
+//! Writes new files to the staging directory, hashes them on the way, and makes them durable before
+//! anything is renamed.
 //!
-//! They wait in the staging directory on the data volume: a file under a number, a directory that
-//! is not live yet as a whole, with its final names inside. The live tree is not touched here;
-//! whatever goes wrong is undone by removing the staging directory.
+//! Staging is on the data volume: each file under a number, each new directory as a whole with its
+//! final names inside. The live tree is not touched here; an error is undone by removing the
+//! staging
+//! directory.
 
 mod error;
 mod stage;
@@ -45,7 +46,7 @@ pub(crate) struct Writing<'a> {
 impl Writing<'_> {
     /// Writes the new files of a plan and makes them durable; returns how many bytes they have.
     ///
-    /// The records of the files get their looks. On failure nothing is left.
+    /// The records of the files get their stamps. On failure nothing is left.
     pub(crate) fn run(&self, work: &mut Work, source: &mut dyn Source) -> Result<u64, Error> {
         if work.puts.is_empty() {
             return Ok(0);
@@ -68,7 +69,9 @@ impl Writing<'_> {
         let (puts, cancel) = (&work.puts, self.cancel);
         let mut run = Run { stage: &mut stage, puts, buffer, sync_each, stamps, cancel };
         let stamps = if work.puts.len() < writer_thread::WORTH_A_THREAD {
-            self.read_all(&work.puts, source, |id, content| run.store(id.0, id.1, content))?;
+            self.read_all(&work.puts, source, |index, size, content| {
+                run.store(index, size, content)
+            })?;
             run.stamps
         } else {
             writer_thread::write_on_thread(run, |queue| self.queue_all(&work.puts, source, queue))?
@@ -90,23 +93,23 @@ impl Writing<'_> {
         queue: &mut WriterQueue,
     ) -> Result<(), Error> {
         let mut is_stopped = false;
-        let read = self.read_all(puts, source, |id, content| {
-            let passed = queue.push(id, content).map_err(|Stopped| {
+        let read = self.read_all(puts, source, |index, size, content| {
+            let passed = queue.push(index, size, content).map_err(|Stopped| {
                 is_stopped = true;
                 Error::Cancelled(Cancelled)
             })?;
-            passed.map_err(|source| stream(&puts[id.0], source))
+            passed.map_err(|source| stream(&puts[index], source))
         });
         // The thread that writes says why.
         if is_stopped { Ok(()) } else { read }
     }
 
-    /// Reads the blobs, makes of them what has to be made, and hands each file to `take`.
+    /// Reads the blobs, applies their transforms, and passes each file to `take`.
     fn read_all(
         &self,
         puts: &[Put],
         source: &mut dyn Source,
-        mut take: impl FnMut((usize, u64), &mut dyn Read) -> Result<(), Error>,
+        mut take: impl FnMut(usize, u64, &mut dyn Read) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let blobs: Vec<ObjectId> = puts.iter().map(|put| put.blob).collect();
         let mut failure = None;
@@ -114,10 +117,10 @@ impl Writing<'_> {
             let taken = self.cancel.check().map_err(Error::Cancelled).and_then(|()| {
                 match &puts[index].transform {
                     Some(transform) => {
-                        let bytes = self.make(&puts[index], transform, (size, content))?;
-                        take((index, bytes.len() as u64), &mut bytes.as_slice())
+                        let bytes = self.transform(&puts[index], transform, size, content)?;
+                        take(index, bytes.len() as u64, &mut bytes.as_slice())
                     }
-                    None => take((index, size), content),
+                    None => take(index, size, content),
                 }
             });
             match taken {
@@ -136,11 +139,12 @@ impl Writing<'_> {
         }
     }
 
-    fn make(
+    fn transform(
         &self,
         put: &Put,
         transform: &Transform,
-        (size, content): (u64, &mut dyn Read),
+        size: u64,
+        content: &mut dyn Read,
     ) -> Result<Vec<u8>, Error> {
         let mut blob = Vec::with_capacity(usize::try_from(size).unwrap_or_default().min(BUFFER));
         content.read_to_end(&mut blob).map_err(|source| stream(put, source))?;
@@ -217,7 +221,7 @@ fn fill(content: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     Ok(filled)
 }
 
-/// Puts the looks of the new files into their records.
+/// Puts the stamps of the new files into their records.
 fn remember_files(work: &mut Work, stamps: &[FileStamp]) {
     for (put, stamp) in work.puts.iter().zip(stamps) {
         let (patch, record) = put.slot;
@@ -227,7 +231,7 @@ fn remember_files(work: &mut Work, stamps: &[FileStamp]) {
     }
 }
 
-/// Puts the looks of new directories into their records.
+/// Puts the stamps of new directories into their records.
 fn remember_dirs(work: &mut Work, stamps: &BTreeMap<RelPath, DirStamp>) {
     for patch in work.patches.iter_mut().filter(|_| !stamps.is_empty()) {
         if let DirChange::Known { stamp, .. } = &mut patch.change {

@@ -1,7 +1,8 @@
-//! The case of a name, on a volume that ignores it.
+//! Renames that change only the case of a name, on a volume that ignores case.
 //!
-//! What is there has the right content. Its name's case is not worth a failed run, so all of this
-//! is best effort; but nothing gets lost on the way.
+//! The content is already right, so a rename that fails does not fail the run. No file is lost if
+//! the
+//! process dies in between.
 
 use crate::disk::Dir;
 use crate::reserved::{self, TEMPORARY_PREFIX};

@@ -1,4 +1,4 @@
-//! What the manifest says when not everything was done, or not as it was planned.
+//! Corrects the manifest if some steps failed, or had another result than planned.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ impl ManifestCorrection<'_> {
     /// Returns the patches without any claim about what was not done.
     ///
     /// Such a file of ours stays ours, with nothing known about it, so that the next plan finds it
-    /// different. What was not ours does not become so: it may be all that a stranger has.
+    /// different. A foreign file stays foreign: it may be the only copy that its owner has.
     fn patches(&self) -> Vec<DirPatch> {
         let patches = self.patches.iter().cloned();
         let mut by_path: Changes = patches.map(|patch| (patch.path, patch.change)).collect();

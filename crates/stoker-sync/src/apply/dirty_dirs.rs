@@ -1,4 +1,4 @@
-//! Directories whose entries have changed, made durable together.
+//! Collects directories whose entries changed, and fsyncs them together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +53,7 @@ impl DirtyDirs {
         for path in &self.dirs {
             match root.open(path) {
                 Ok(dir) => dir.sync()?,
-                // Removed by a later step, or replaced by somebody: its parent is touched, too.
+                // Removed by a later step, or replaced by another process: its parent is dirty, too.
                 Err(error) if error.is_absence() || error.is(Errno::LOOP) => {}
                 Err(error) => return Err(error),
             }

@@ -1,4 +1,4 @@
-//! Moving what is staged to where it belongs, also where a rename can't.
+//! Moves staged files into place: by rename, or by copy if the destination is on another volume.
 
 use rustix::io::Errno;
 
@@ -28,7 +28,7 @@ pub(super) fn move_file(
     let temporary = [TEMPORARY_PREFIX, name].concat();
     let temporary = &temporary[..temporary.len().min(255)];
     let path = to.path().join(name);
-    let copied = copy(from, staged, (to, temporary))
+    let copied = copy(from, staged, to, temporary)
         .and_then(|stamp| to.rename(temporary, to, name).map(|()| stamp));
     let stamp = copied.map_err(|error| {
         // On a full volume it would be in its own way.
@@ -39,12 +39,12 @@ pub(super) fn move_file(
     Ok(Some(Copied { path, stamp }))
 }
 
-fn copy(from: &Dir, staged: &[u8], (to, temporary): (&Dir, &[u8])) -> Result<FileStamp, DiskError> {
+fn copy(from: &Dir, staged: &[u8], to: &Dir, temporary: &[u8]) -> Result<FileStamp, DiskError> {
     to.remove_tree(temporary)?;
     let stat = from.stat(staged)?;
     let mode = stat.map_or(0o644, |stat| stat.mode);
     let mut copy = to.create(temporary, mode)?;
-    from.copy(staged, to, (temporary, &mut copy))?;
+    from.copy(staged, to, temporary, &mut copy)?;
     to.correct_file_mode(temporary, &copy, mode)?;
     to.sync_file(temporary, &copy)?;
     to.stat_file(temporary, &copy).map(|stat| stat.stamp)

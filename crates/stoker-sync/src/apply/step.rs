@@ -1,4 +1,4 @@
-//! Taking steps on the live tree, each of them repeatable.
+//! Runs the steps of a journal on the live tree. Every step can be repeated.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::journal::{self, Group, Step};
 use crate::path::{self, RelPath};
 use crate::reserved::STAGING_DIR;
 
-/// How often a file is moved to a directory that somebody keeps removing.
+/// How often a file is moved to a directory that another process keeps removing.
 const PATIENCE: usize = 20;
 
 type Done = Result<(), DiskError>;
@@ -29,7 +29,7 @@ pub(crate) enum Pass {
 /// What waits to be placed.
 pub(super) struct Staged {
     pass: Pass,
-    /// It is there as long as the journal is: if it is not, nobody knows what was done.
+    /// It is there as long as the journal is: without it, what was done is unknown.
     dir: Result<Dir, DiskError>,
 }
 
@@ -182,7 +182,7 @@ impl<'a, 's> Stepper<'a, 's> {
     fn delete(&mut self, path: &RelPath) -> Done {
         let parent = path.parent();
         let done = match self.open(&parent) {
-            // Also if it is found done: whoever did it may not have come to make it durable.
+            // Also if it was already done: a killed run may not have made it durable.
             Ok(dir) => {
                 let done = dir.unlink(path::file_name(path));
                 self.dirty.add(&parent);
@@ -219,7 +219,7 @@ impl<'a, 's> Stepper<'a, 's> {
         }
     }
 
-    /// Not empty, gone, or held by somebody: an empty directory is not worth a failed run.
+    /// Not empty, gone, or in use: an empty directory does not fail a run.
     fn remove_dir(&mut self, path: &RelPath) {
         self.open = None;
         if let Ok(parent) = self.root.open(path::parent(path)) {
@@ -240,7 +240,7 @@ impl<'a, 's> Stepper<'a, 's> {
         Ok(self.open.insert(dir))
     }
 
-    /// Opens a directory, and makes it again if somebody removed it meanwhile (A8).
+    /// Opens a directory, and creates it again if another process removed it (A8).
     fn make_way(&mut self, directory: &RelPath) -> Result<&Dir, DiskError> {
         if self.open(directory).is_err_and(|error| error.is(Errno::NOENT)) {
             self.open = None;

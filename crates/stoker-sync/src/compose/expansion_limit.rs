@@ -1,9 +1,10 @@
-//! How much a level of the tree unfolds to, found out without unfolding it.
+//! Limits how many entries a tree expands to, without expanding it.
 //!
-//! A tree that names one subtree many times over is a few kilobytes to send and has no end when it
-//! is written out. Where a level looks like that, what is below is counted by tree, each looked at
-//! once however often it is named. Excludes and settled directories are not heeded: a tree that is
-//! refused for them alone is not an honest one either.
+//! A tree that names one subtree many times is a few kilobytes to send and can expand without end.
+//! If
+//! a level looks like that, everything below is counted by tree, and each tree is read once however
+//! often it is named. Excludes and unchanged directories are counted too: a tree that needs them to
+//! stay under the limit is not an ordinary one.
 
 use std::collections::HashMap;
 
@@ -17,18 +18,20 @@ const HONEST_PLACES: usize = 8;
 
 type Listings = HashMap<ObjectId, Vec<Entry>>;
 
-/// Whether the tree was weighed.
+/// Whether the tree was counted.
 #[derive(Debug, Default)]
 pub(super) struct ExpansionLimit {
     is_done: bool,
 }
 
 impl ExpansionLimit {
-    /// Refuses a level that unfolds to too much, if it looks like that.
+    /// Refuses a level that expands to too many entries.
     pub(super) fn check(
         &mut self,
         task: &Task<'_>,
-        (level, listings, so_far): (&[Node<'_>], &Listings, usize),
+        level: &[Node<'_>],
+        listings: &Listings,
+        so_far: usize,
         source: &mut dyn Source,
     ) -> Result<(), Error> {
         let is_honest = level.len() < WORTH_COUNTING
@@ -40,15 +43,17 @@ impl ExpansionLimit {
         for (_, tree) in level.iter().flat_map(|node| &node.layers) {
             *places.entry(*tree).or_default() += 1;
         }
-        // What is below is counted to the end, so that once is enough.
+        // Everything below is counted, so that once is enough.
         self.is_done = true;
-        count_expanded(task, (places, listings, so_far), source)
+        count_expanded(task, places, listings, so_far, source)
     }
 }
 
 fn count_expanded(
     task: &Task<'_>,
-    (mut places, listings, mut total): (HashMap<ObjectId, usize>, &Listings, usize),
+    mut places: HashMap<ObjectId, usize>,
+    listings: &Listings,
+    mut total: usize,
     source: &mut dyn Source,
 ) -> Result<(), Error> {
     let mut listed;
@@ -71,8 +76,8 @@ fn count_expanded(
         }
         task.cancel.check().map_err(Error::Cancelled)?;
         let trees: Vec<ObjectId> = below.keys().copied().collect();
-        let answer = source.list(&trees).map_err(Error::reading)?;
-        listed = trees.into_iter().zip(answer).collect();
+        let lists = source.list(&trees).map_err(Error::reading)?;
+        listed = trees.into_iter().zip(lists).collect();
         listings = &listed;
         places = below;
     }

@@ -1,4 +1,4 @@
-//! One directory: the entries of all its layers, laid over each other in the order of mappings.
+//! Merges the layers of one directory, in the order of the mappings.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ enum Item {
     /// A directory with this tree.
     Dir(ObjectId),
     /// A directory on the way to a mount further below.
-    Way,
+    Parent,
     /// A file.
     File { blob: ObjectId, is_executable: bool },
 }
@@ -82,12 +82,12 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
                 return self.skip(mapping, entry, out);
             }
         };
-        self.add(&entry.name, (mapping, item, ItemOrigin::Tree), out);
+        self.add(&entry.name, mapping, item, ItemOrigin::Tree, out);
     }
 
     fn skip(&self, mapping: u16, entry: &Entry, out: &mut Composition) {
         if let Err(fault) = reserved::check_component(&entry.name) {
-            return out.refuse((&self.node.path, &entry.name), fault);
+            return out.refuse(&self.node.path, &entry.name, fault);
         }
         let path = self.node.path.join(&entry.name);
         if self.is_excluded(mapping, &path, Item::File { blob: entry.id, is_executable: false }) {
@@ -97,7 +97,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
             Kind::Symlink => {
                 (WarningCode::SymlinkSkipped, "a symbolic link is not followed and was skipped")
             }
-            Kind::Special => (WarningCode::SpecialSkipped, "this is no file and was skipped"),
+            Kind::Special => (WarningCode::SpecialSkipped, "not a regular file, skipped"),
             _ => (WarningCode::SubmoduleSkipped, "a submodule is not fetched and was skipped"),
         };
         out.warnings.push(Warning::new(code, path, message));
@@ -106,7 +106,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
     fn add_mounts(&mut self, mounts: &MountTree, out: &mut Composition) {
         for (name, child) in &mounts.children {
             for mapping in child.below.range(self.node.floor..) {
-                self.add(name, (*mapping, Item::Way, ItemOrigin::Destination), out);
+                self.add(name, *mapping, Item::Parent, ItemOrigin::Destination, out);
             }
             for (mapping, content) in &child.here {
                 let item = match *content {
@@ -115,7 +115,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
                     Content::Absent => continue,
                 };
                 if *mapping >= self.node.floor {
-                    self.add(name, (*mapping, item, ItemOrigin::Destination), out);
+                    self.add(name, *mapping, item, ItemOrigin::Destination, out);
                 }
             }
         }
@@ -124,21 +124,23 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
     fn add(
         &mut self,
         name: &[u8],
-        (mapping, item, origin): (u16, Item, ItemOrigin),
+        mapping: u16,
+        item: Item,
+        origin: ItemOrigin,
         out: &mut Composition,
     ) {
         if let Err(fault) = reserved::check_component(name) {
-            return out.refuse((&self.node.path, name), fault);
+            return out.refuse(&self.node.path, name, fault);
         }
         let path = self.node.path.join(name);
-        // The gateway's cache is excluded by rule and told all the same: it should not be in git.
+        // The gateway's cache is excluded by rule, but reported: it should not be in git.
         let is_cache = matches!(self.reserved_for(&path), Some(Reserved::RuntimeCache));
         if !is_cache && self.is_excluded(mapping, &path, item) || self.is_kept(&path, mapping, out)
         {
             return;
         }
         if let Err(fault) = reserved::check_destination(&path, self.task.volume.longest_path) {
-            return out.refuse((&self.node.path, name), fault);
+            return out.refuse(&self.node.path, name, fault);
         }
         self.items.push(Named { name: name.into(), mapping, item, origin });
     }
@@ -154,7 +156,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
             None | Some(Reserved::Repository) => return false,
             Some(Reserved::Local) if self.is_local(mapping) => return false,
             Some(Reserved::Stoker) => {
-                out.refuse((&path.parent(), path::file_name(path)), NameFault::Reserved);
+                out.refuse(&path.parent(), path::file_name(path), NameFault::Reserved);
                 return true;
             }
             Some(Reserved::Identity | Reserved::Local) => (
@@ -191,7 +193,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
                 excludes.excludes_all_below(path)
                     || (!below.is_empty() && excludes.excludes_all_below(below))
             }
-            Item::Way => excludes.excludes_all_below(path),
+            Item::Parent => excludes.excludes_all_below(path),
         }
     }
 
@@ -204,7 +206,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
             let Some(top) = items.last() else { continue };
             // A mapping has one tree here, so that tree names two things alike.
             if items.windows(2).any(|pair| pair[0].mapping == pair[1].mapping) {
-                out.refuse((&self.node.path, &top.name), NameFault::Twice);
+                out.refuse(&self.node.path, &top.name, NameFault::Twice);
                 continue;
             }
             let covered = items.iter().rev().find(|below| below.is_dir() != top.is_dir());
@@ -225,7 +227,7 @@ impl<'t, 'n, 'm> Merge<'t, 'n, 'm> {
                 Item::File { blob, is_executable } => {
                     merged.files.push(Wanted { name, blob, is_executable, mapping: top.mapping });
                 }
-                Item::Dir(_) | Item::Way => {
+                Item::Dir(_) | Item::Parent => {
                     let path = self.node.path.join(&name);
                     let floor = covered.map_or(self.node.floor, |below| below.mapping + 1);
                     let layers = items.iter().filter_map(|layer| layer.tree_from(floor)).collect();
@@ -252,7 +254,7 @@ impl Named {
     fn tree_from(&self, floor: u16) -> Option<(u16, ObjectId)> {
         match self.item {
             Item::Dir(tree) if self.mapping >= floor => Some((self.mapping, tree)),
-            Item::Dir(_) | Item::Way | Item::File { .. } => None,
+            Item::Dir(_) | Item::Parent | Item::File { .. } => None,
         }
     }
 }

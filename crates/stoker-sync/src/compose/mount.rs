@@ -1,4 +1,4 @@
-//! Where mappings begin: each source found in the commit and tied to its destination.
+//! Resolves the source of each mapping in the commit, and ties it to its destination.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,7 +88,7 @@ fn nearest(
         found.push(&entry.name);
         tree = (entry.kind == Kind::Dir).then_some(entry.id);
     }
-    // What is spelled in full up to where it ends is no suggestion.
+    // A name that is already complete is not a suggestion.
     Ok(Some(found).filter(|found| !path::within(path, found)))
 }
 
@@ -170,7 +170,7 @@ fn destination(mapping: &Mapping, content: Content) -> RelPath {
     mapping.destination.clone()
 }
 
-/// Returns the mounts of the last sync, for a request with the same mappings: enough to tell who
+/// Returns the mounts of the last sync, for a request with the same mappings: enough to know which mapping
 /// owns what, without asking the source. The trees are not known.
 pub(crate) fn remembered(mappings: &[Mapping], records: &[MappingRecord]) -> Vec<Mount> {
     let nothing = ObjectId([0; 20]);

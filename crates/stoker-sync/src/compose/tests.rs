@@ -9,7 +9,8 @@ use crate::testing::{Commit, request};
 fn composition<const N: usize>(
     commit: &mut Commit,
     maps: [&str; N],
-    (case, most_entries): (Case, usize),
+    case: Case,
+    most_entries: usize,
 ) -> Result<Composition, Error> {
     let request = request(commit, maps);
     let mounts = mount::resolve(&request.mappings, commit)?;
@@ -27,7 +28,7 @@ fn composition<const N: usize>(
 }
 
 fn composed(commit: &mut Commit, maps: [&str; 2], case: Case) -> Result<Vec<String>, Error> {
-    let dirs = composition(commit, maps, (case, MOST_ENTRIES))?.dirs;
+    let dirs = composition(commit, maps, case, MOST_ENTRIES)?.dirs;
     let files = |dir: &Composed| {
         let path = dir.path.clone();
         dir.files.iter().map(move |file| path.join(&file.name).to_string()).collect::<Vec<_>>()
@@ -74,7 +75,7 @@ fn leaf(commit: &mut Commit, name: &str, kind: source::Kind) -> source::Entry {
 }
 
 fn whole(commit: &mut Commit, most_entries: usize) -> Result<Composition, Error> {
-    composition(commit, [".:x"], (Case::Matters, most_entries))
+    composition(commit, [".:x"], Case::Matters, most_entries)
 }
 
 // B10: a few trees, 10^10 files and more.

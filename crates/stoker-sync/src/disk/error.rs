@@ -1,4 +1,4 @@
-//! What went wrong at the door to the data directory: which call, on which path.
+//! Errors of system calls on the data directory: which call, on which path.
 
 use std::io;
 use std::path::Path;
@@ -63,12 +63,12 @@ impl DiskError {
         self.source.raw_os_error() == Some(errno.raw_os_error())
     }
 
-    /// Returns whether there is nothing that we could look into: not there, a link, or not for us.
+    /// Returns whether it can't be opened as a directory: absent, a link, or not permitted.
     pub(crate) fn is_out_of_reach(&self) -> bool {
         self.is_absence() || self.is(Errno::LOOP) || self.is(Errno::ACCESS)
     }
 
-    /// Returns whether nothing is there, or what is above it is no directory.
+    /// Returns whether nothing is there, or its parent is not a directory.
     pub(crate) fn is_absence(&self) -> bool {
         self.is(Errno::NOENT) || self.is(Errno::NOTDIR)
     }

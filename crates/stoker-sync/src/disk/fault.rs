@@ -1,11 +1,11 @@
-//! A place for tests to cut the power: every call that changes the disk passes here first.
+//! Injects faults for tests: every call that changes the disk passes here first.
 
 use super::Dir;
 use crate::path::RelPath;
 
 /// A call that changes the disk.
 #[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(test), expect(dead_code, reason = "only tests look at it"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "only tests read it"))]
 pub(crate) struct Call<'a> {
     pub(crate) kind: &'static str,
     pub(crate) dir: &'a RelPath,
@@ -79,7 +79,7 @@ mod script {
         (value, SCRIPT.take().steps)
     }
 
-    /// Returns whether somebody counts the steps of this thread.
+    /// Returns whether a test counts the steps of this thread.
     pub(crate) fn is_on() -> bool {
         SCRIPT.with_borrow(|script| script.is_on)
     }

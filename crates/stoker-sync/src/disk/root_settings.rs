@@ -1,4 +1,4 @@
-//! What holds for a data directory as a whole: who gets what we make, and which links are followed.
+//! Settings of a whole data directory: the owner of new files, and which links are followed.
 
 use std::os::fd::OwnedFd;
 

@@ -1,4 +1,4 @@
-//! How things look: stat and list.
+//! stat and list.
 
 use std::os::fd::AsFd;
 
@@ -30,7 +30,7 @@ pub(crate) enum Modes {
     Fixed,
 }
 
-/// How something on disk looks, links not followed.
+/// The stat of a path, links not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) file_type: FileType,
@@ -84,14 +84,14 @@ impl Stat {
         }
     }
 
-    /// Returns how a directory looks, for a later look to compare with.
+    /// Returns the stamp of a directory, to compare with later.
     pub(crate) fn dir_stamp(&self) -> DirStamp {
         DirStamp { modified: self.stamp.modified, changed: self.changed, inode: self.stamp.inode }
     }
 
     /// Returns whether the permissions are those that git means. The group may have more: the
     /// kubelet sets its bits for a pod's fsGroup. Nobody may have less, or the gateway could not
-    /// read what it needs, and others may not write. Where nobody can choose, all are right.
+    /// read what it needs, and others may not write. Where modes can't be chosen, all are accepted.
     pub(crate) fn is_mode_of(&self, is_executable: bool) -> bool {
         if self.modes == Modes::Fixed {
             return true;
@@ -123,7 +123,7 @@ impl Stat {
 }
 
 /// Gives a file or a directory that we made a mode. Its maker is refused that only by a volume that
-/// has no modes to give; what it shows instead is no reason not to use it.
+/// has no modes to give; the modes that it shows are ignored.
 pub(super) fn give_mode(ours: impl AsFd, mode: u32) -> rustix::io::Result<()> {
     match fs::fchmod(ours, fs::Mode::from_raw_mode(mode)) {
         Err(Errno::PERM) => Ok(()),
@@ -176,7 +176,7 @@ impl Dir {
         self.at(name, "stat", fs::fstat(file)).map(|stat| Stat::of(&stat, self.modes))
     }
 
-    /// Sets the mode of an open file of this directory, if it has another. Returns how it looks
+    /// Sets the mode of an open file of this directory, if it has another. Returns its stat
     /// then, which may be as before: not every volume keeps modes.
     pub(crate) fn correct_file_mode(
         &self,

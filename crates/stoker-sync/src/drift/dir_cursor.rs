@@ -1,13 +1,13 @@
-//! Looking at one directory after the other, in the order of their paths, with few system calls.
+//! Visits directories in the order of their paths, with few system calls.
 
 use crate::disk::{Dir, DiskError, FileType, Stat};
 use crate::path;
 
-/// Where we look.
+/// The current directory.
 ///
 /// No link is followed on the way to the parent, by the kernel's word. The directory itself was
-/// looked at and is none; if somebody makes it one between two looks, what we see is wrong only
-/// until the next look: nothing is written by what is found here.
+/// looked at and is none; if another process makes it one meanwhile, the result is wrong only
+/// until the next check: nothing is written because of it.
 pub(super) struct DirCursor<'a> {
     root: &'a Dir,
     /// The directory above the one we are in, open.
@@ -22,7 +22,7 @@ impl<'a> DirCursor<'a> {
         Self { root, parent: None, way: Vec::new(), directory: 0 }
     }
 
-    /// Goes to a directory and returns how it looks; `None` if there is none.
+    /// Goes to a directory and returns its stat; `None` if it is absent.
     pub(super) fn enter(&mut self, path: &[u8]) -> Result<Option<Stat>, DiskError> {
         if path.is_empty() {
             self.parent = None;

@@ -1,4 +1,4 @@
-//! One look at everything, in parts: whoever has time takes the next one.
+//! Checks the whole tree in parts. Each thread takes the next part when it is free.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,14 +14,14 @@ const WORTH_A_THREAD: u64 = 4_000;
 /// Into how many parts a large directory is divided: few enough to cost nothing, and enough for two
 /// threads to end at about the same time, however unequal their processors are.
 const PARTS: usize = 32;
-/// How long something else is awaited before a look begins beside it: an answer that comes sooner
-/// may say that nobody needs the look.
+/// How long to wait for the remote before the check begins: a response that comes sooner
+/// may make the check unnecessary.
 const HEAD_START: Duration = Duration::from_millis(25);
 
-/// A look at everything, begun or to begin.
+/// A check of the whole tree.
 pub(crate) struct ParallelInspection<'a> {
     inspection: Inspection<'a>,
-    /// Known when somebody begins: to find them takes a part of the manifest.
+    /// Computed by the first thread: finding them reads a part of the manifest.
     ranges: OnceLock<Vec<PathRange<'a>>>,
     next: AtomicUsize,
     is_abandoned: AtomicBool,
@@ -37,7 +37,7 @@ impl<'a> ParallelInspection<'a> {
         }
     }
 
-    /// Returns whether there is so much to look at that two do it sooner.
+    /// Returns whether a second thread makes the check faster.
     pub(crate) fn is_worth_a_thread(&self) -> bool {
         self.inspection.manifest.header().files >= WORTH_A_THREAD
     }
@@ -58,7 +58,7 @@ impl<'a> ParallelInspection<'a> {
             first();
             other.thread().unpark();
             let own = self.take_part();
-            let other = other.join().expect("looking at files does not panic");
+            let other = other.join().expect("checking files does not panic");
             let (mut findings, others) = (own?, other?);
             findings.suspects.extend(others.suspects);
             findings.foreign.extend(others.foreign);
@@ -66,7 +66,7 @@ impl<'a> ParallelInspection<'a> {
         })
     }
 
-    /// Ends the look early; what it has found is not all.
+    /// Ends the check early; its findings are incomplete.
     pub(crate) fn abandon(&self) {
         self.is_abandoned.store(true, Ordering::Relaxed);
     }
@@ -75,7 +75,7 @@ impl<'a> ParallelInspection<'a> {
     fn take_part(&self) -> Result<Findings, Error> {
         let mut findings = Findings::default();
         let taken = self.take_parts(&mut findings);
-        // Nobody needs the rest of a look that failed.
+        // The rest of a check that failed is not needed.
         taken.inspect_err(|_| self.abandon()).map(|()| findings)
     }
 
@@ -100,14 +100,14 @@ impl<'a> ParallelInspection<'a> {
     fn look_along(&self, range: PathRange<'_>, findings: &mut Findings) -> Result<(), Error> {
         let Inspection { root, manifest, cancel, .. } = self.inspection;
         let mut cursor = DirCursor::new(root);
-        let looked = manifest.walk(range, |path, record| {
+        let walked = manifest.walk(range, |path, record| {
             if self.is_abandoned.load(Ordering::Relaxed) {
                 return Err(None);
             }
             cancel.check().map_err(|cancelled| Some(Error::Cancelled(cancelled)))?;
-            self.inspection.look_at(&mut cursor, (path, &record), findings).map_err(Some)
+            self.inspection.check_dir(&mut cursor, path, &record, findings).map_err(Some)
         });
-        looked.or_else(|failed| failed.map_or(Ok(()), Err))
+        walked.or_else(|failed| failed.map_or(Ok(()), Err))
     }
 
     /// Looks into the owned directories that nothing was put in.

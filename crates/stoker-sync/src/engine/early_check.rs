@@ -1,10 +1,10 @@
-//! A look at the live files that is taken before it is known whether there is another commit.
+//! A drift check that runs before it is known whether there is another commit.
 //!
-//! Most runs wait for a remote only to hear that there is nothing new, and then look whether the
-//! files are still as they were. That needs nothing of the remote's answer, so it is done
-//! meanwhile. Of what is seen so early only one thing is used, and only while nobody has synced
-//! since: that all was as it should be. Anything else is looked at again by the run itself, which
-//! has the lock.
+//! Most runs wait for the remote only to learn that nothing is new, and then check the files. The
+//! check does not need the remote's response, so it runs during the wait. Only one result is used,
+//! and
+//! only if no other run synced since: that everything was unchanged. Any other result is discarded,
+//! and the run checks again under the lock.
 
 use super::View;
 use super::plan::{PlanInput, Planner};
@@ -33,12 +33,13 @@ impl EarlyCheck {
 }
 
 impl View {
-    /// Waits for something, and looks meanwhile whether the live files are as the last sync left
+    /// Waits, and checks meanwhile whether the live files are as the last sync left
     /// them, if a run of `request` would. When the wait is over and its result asks for another
-    /// commit, the look ends unused.
+    /// commit, the check is abandoned.
     pub fn check_while<T>(
         &self,
-        (request, cancel): (&Request, &Cancel),
+        request: &Request,
+        cancel: &Cancel,
         wait: impl FnOnce() -> T,
         is_same_commit: impl FnOnce(&T) -> bool,
     ) -> (T, Option<EarlyCheck>) {
@@ -68,7 +69,7 @@ impl View {
         (awaited.expect("the wait is over"), early_check)
     }
 
-    /// Takes over what was seen early.
+    /// Takes over the result of an early check.
     pub fn set_early_check(&mut self, early_check: Option<EarlyCheck>) {
         self.early_check = early_check;
     }

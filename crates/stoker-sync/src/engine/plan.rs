@@ -115,26 +115,26 @@ impl<'a> Planner<'a> {
                 || self.is_as_before(&self.inspect()?)))
     }
 
-    /// Returns whether a look has found what the last sync left: all files of ours as they were,
+    /// Returns whether a check has found what the last sync left: all files of ours as they were,
     /// and of others only those that it kept and this run would keep again.
     fn is_as_before(&self, findings: &Findings) -> bool {
         let last = &self.input.view.manifest.header().kept;
         let is_confirmed = self.input.request.deletion.is_confirmed();
-        // A run that does not look for foreign files has found none, which says nothing of them.
+        // A run that does not check for foreign files has found none, which proves nothing.
         let is_same =
             !self.looks_everywhere() || findings.pruned(&self.ownership, MOST_KEPT) == *last;
         findings.suspects.is_empty() && is_same && (last.count == 0 || !is_confirmed)
     }
 
-    /// Returns whether this run looks for foreign files in all owned directories. One in which
-    /// their deletion was confirmed looks for those that the last run kept.
+    /// Returns whether this run checks for foreign files in all owned directories. One in which
+    /// their deletion was confirmed checks for those that the last run kept.
     pub(super) fn looks_everywhere(&self) -> bool {
         let PlanInput { view, request, .. } = self.input;
         let is_awaited = view.manifest.header().kept.count > 0 && request.deletion.is_confirmed();
         request.drift_check != DriftCheck::Touched || !self.is_incremental || is_awaited
     }
 
-    /// Whether a look that was taken before the commit was known says all that this one would.
+    /// Whether the check that ran before the commit was known replaces the one of this run.
     fn was_checked_early(&self) -> bool {
         let PlanInput { view, request, .. } = self.input;
         let holds = |early_check: &EarlyCheck| early_check.holds_for(view);
@@ -285,13 +285,13 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// When contents are compared, a look that fits proves nothing.
+    /// When contents are compared, an equal stat proves nothing.
     fn is_doubted(&self, file: &Candidate) -> bool {
         file.is_suspect && self.input.request.drift_check == DriftCheck::Content
     }
 
-    /// A directory that comes or goes may hold files that nobody knows, in a run that would not
-    /// look for them elsewhere.
+    /// A directory that is added or removed may hold foreign files, in a run that would not
+    /// check for them elsewhere.
     fn needs_listing(&self, draft: &DirDraft, site: &FoundDir) -> bool {
         let is_listed = self.looks_everywhere();
         let comes =
@@ -308,7 +308,7 @@ impl<'a> Planner<'a> {
         Ok(found.map_err(|source| Error::Drift { source })?.foreign)
     }
 
-    /// Files of ours that nobody has cared for since: what is known of them proves nothing.
+    /// Managed files that no run has checked since: their records prove nothing.
     pub(super) fn reappeared(&self) -> BTreeSet<RelPath> {
         let manifest = &self.input.view.manifest;
         let mut files = BTreeSet::new();

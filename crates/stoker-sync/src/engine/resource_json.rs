@@ -1,4 +1,4 @@
-//! What the gateway itself writes to a `resource.json` is not drift.
+//! Ignores the edits that the gateway itself makes to a `resource.json`: they are not drift.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use crate::reserved::RESOURCE_MANIFEST;
 use crate::source::{ObjectId, Source};
 use crate::survey::FoundFile;
 
-/// A `resource.json` of so many bytes is none that a gateway writes to.
+/// A gateway does not write to a `resource.json` larger than this.
 const MOST: u64 = 1 << 20;
 
 impl Planner<'_> {
@@ -42,7 +42,7 @@ impl Planner<'_> {
             let (index, position) = doubtful[number];
             let draft = &drafts[index];
             let file = &draft.candidates[position];
-            if self.is_gateway_edit(&draft.path, file, (&transformer, content))
+            if self.is_gateway_edit(&draft.path, file, &transformer, content)
                 && let FoundFile::Other(stat) = &facts.found_files[index][position]
             {
                 facts.found_files[index][position] = FoundFile::Wanted(*stat);
@@ -56,7 +56,8 @@ impl Planner<'_> {
         &self,
         dir: &RelPath,
         file: &Candidate,
-        (transformer, content): (&Transformer<'_>, &mut dyn Read),
+        transformer: &Transformer<'_>,
+        content: &mut dyn Read,
     ) -> bool {
         let mut blob = Vec::new();
         if content.take(MOST).read_to_end(&mut blob).is_err() {

@@ -225,7 +225,7 @@ fn links_and_submodules_are_skipped_and_named_again_by_every_run() {
 }
 
 #[test]
-fn a_plan_tells_by_which_mapping_files_go_and_where_the_source_had_them() {
+fn a_plan_names_the_mapping_and_the_source_of_deleted_files() {
     let scratch = Scratch::new();
     let old = Commit::of([("p/a/x", "1"), ("p/b/y", "2"), ("q/z", "3"), ("gone/w", "4")]);
     let maps = ["p:projects", "q/z:config/z", "gone:other"];

@@ -1,4 +1,4 @@
-//! A data directory as it is: what the last sync left there, and what it still owes.
+//! A data directory, read only: what the last sync left there, and which scans are owed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) const SETTLED: &[u8] = b"settled";
 /// It says no more than this.
 const MOST_SETTLED: u64 = 64;
 
-/// A data directory, for looking only: nothing is locked, nothing is written.
+/// A data directory, read only: nothing is locked, nothing is written.
 #[derive(Debug)]
 pub struct View {
     pub(super) root: Dir,
@@ -36,17 +36,17 @@ pub struct View {
     /// The run that opening has finished.
     pub(super) finished: Option<Finished>,
     pub(super) volume: Volume,
-    /// What a look before this run has seen.
+    /// The result of the check before this run.
     pub(super) early_check: Option<EarlyCheck>,
 }
 
 impl View {
-    /// Opens a data directory for looking. No link is followed.
+    /// Opens a data directory, read only. No link is followed.
     pub fn open(data: &Path) -> Result<Self, OpenError> {
         Self::open_following(data, &[])
     }
 
-    /// Opens a data directory for looking, and follows these symbolic links below it.
+    /// Opens a data directory, read only, and follows these symbolic links below it.
     pub fn open_following(data: &Path, links: &[RelPath]) -> Result<Self, OpenError> {
         let disk = |source| OpenError::Disk { source };
         let root = Dir::open_root(data).and_then(|root| root.following(links)).map_err(disk)?;
@@ -78,7 +78,7 @@ impl View {
         if !self.manifest.is_damaged() {
             return planned;
         }
-        // Whatever came of it was made from answers that mean nothing.
+        // Its result was computed from damaged data.
         self.manifest = Manifest::lost(self.manifest.header().generation);
         self.notices.push(recover::corrupt());
         PlanInput { view: self, request, cancel }.run(source)

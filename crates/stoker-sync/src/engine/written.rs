@@ -1,4 +1,4 @@
-//! New files that are durable and wait to be seen.
+//! New files that are durable, but not yet in place.
 
 use std::collections::HashSet;
 
@@ -110,7 +110,7 @@ impl<'e> Written<'e> {
             last: Some(&view.manifest),
         };
         let undone = application.run(lock, renew).inspect_err(|error| {
-            // Once the journal counts there is no way back: the next start finishes it.
+            // Once the journal is in place nothing can be undone: the next start finishes it.
             self.is_open = error.is_untouched();
         })?;
         self.is_open = false;
@@ -166,7 +166,7 @@ fn remember(engine: &mut Engine, generation: u64) {
     engine.view.notices.clear();
     match storage::open(&engine.state, generation) {
         Ok(Some(segment)) => manifest.append(segment),
-        // It is there, but nobody can read it: what was known before it is known no more.
+        // It exists but can't be read: what was known before is lost.
         Ok(None) | Err(_) => *manifest = Manifest::lost(generation),
     }
     // The record is complete as it is; if it can't be made smaller now, the next run tries again.

@@ -1,6 +1,6 @@
-//! Numbers and bytes, packed: small numbers take one byte, nothing is aligned.
+//! Encodes numbers and bytes: small numbers take one byte, nothing is aligned.
 //!
-//! Reading is total: bytes that do not fit give `None`, whatever a disk has made of them.
+//! Decoding accepts any input: bytes that are not valid give `None`.
 
 use crate::source::ObjectId;
 

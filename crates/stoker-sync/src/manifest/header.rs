@@ -1,4 +1,4 @@
-//! The header of a manifest: which commit and profile the files below are of.
+//! The header of a manifest: the commit and the profile of its files.
 
 use super::codec::{Reader, Writer};
 use crate::halves::Halves;
@@ -47,7 +47,7 @@ pub(crate) struct MappingRecord {
 }
 
 impl MappingRecord {
-    /// Returns whether a mapping is this one, wherever it stands in its list.
+    /// Returns whether a mapping is this one, wherever it is in its list.
     pub(crate) fn is_of(&self, mapping: &Mapping) -> bool {
         self.source == mapping.source && self.destination == mapping.destination
     }

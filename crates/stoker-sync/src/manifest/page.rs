@@ -1,4 +1,4 @@
-//! Directories of a segment by the page: what is read, checked and kept together.
+//! Pages of a segment: the directories that are read, checked and cached together.
 
 use std::ops::Range;
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! The records of a manifest: what was put where, and how it looked on disk.
+//! The records of a manifest: each file with its blob, its placed content and its stat.
 
 use super::codec::{Reader, Writer};
 use super::segment::Damaged;
@@ -20,7 +20,7 @@ pub(crate) struct FileRecord {
     pub(crate) is_executable: bool,
     /// The position of its mapping in the header.
     pub(crate) mapping: u16,
-    /// How it looked when it was placed.
+    /// Its stat when it was placed.
     pub(crate) stamp: FileStamp,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Inputs {
     pub(crate) fingerprint: u64,
 }
 
-/// How a file looks from outside. Equal looks mean that nobody has written to it.
+/// The stat of a file. Equal stamps mean that it was not written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FileStamp {
     /// Its size in bytes.
@@ -44,7 +44,7 @@ pub(crate) struct FileStamp {
     pub(crate) inode: u64,
 }
 
-/// How a directory looked when it was made, with all that is in it: while it looks so, no entry has
+/// The stat of a directory when it was made, with all that is in it: while it is equal, no entry has
 /// come or gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DirStamp {
@@ -74,7 +74,7 @@ pub(crate) struct DirPatch {
 /// What becomes of the record of one directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DirChange {
-    /// It is nobody's any more.
+    /// It is no longer managed.
     Forgotten,
     /// It holds what it held, but for these.
     Known { key: Key, stamp: Option<DirStamp>, upserts: Vec<FileRecord>, removals: Vec<Box<[u8]>> },
@@ -83,14 +83,14 @@ pub(crate) enum DirChange {
 /// The mapping of a file that none brings any more.
 pub(crate) const NO_MAPPING: u16 = u16::MAX;
 
-/// The id of bytes that nobody knows.
+/// The id of unknown content.
 const NOTHING: ObjectId = ObjectId([0; 20]);
 
 const EXECUTABLE: u8 = 1;
 const MANIPULATED: u8 = 2;
 
 impl FileRecord {
-    /// Returns the record of a file that is ours, although nobody knows what is in it.
+    /// Returns the record of a file that is ours, with unknown content.
     pub(crate) fn unknown(name: &[u8], mapping: u16) -> Self {
         Self {
             name: name.into(),
@@ -103,7 +103,7 @@ impl FileRecord {
         }
     }
 
-    /// Returns whether nobody knows what is in it.
+    /// Returns whether its content is unknown.
     pub(crate) fn is_unknown(&self) -> bool {
         self.placed == NOTHING
     }

@@ -1,13 +1,13 @@
-//! One file of the manifest: a header, patches to directories, and the steps that made them true.
+//! One file of the manifest: a header, patches of directories, and the steps of the run.
 //!
 //! ```text
 //! magic 8 · lengths 4 x 8 · check 4 | header · check 4 | index · check 4 | pages | steps · check 4
 //! ```
 //!
-//! Directories are sorted and lie in pages, each with a check of its own in the index: a run that
-//! has nothing to do reads the header, and one that looks for a few directories reads a few pages.
-//! Steps are the journal: they count until the file gets the name of a manifest, and are not read
-//! afterwards.
+//! Directories are sorted and stored in pages, each with a checksum in the index. A run with
+//! nothing
+//! to do reads the header; one that needs a few directories reads a few pages. The steps are the
+//! journal: they are valid until the file is renamed to a manifest, and are not read afterwards.
 
 use std::fs::File;
 use std::ops::Range;

@@ -1,8 +1,8 @@
-//! The manifest on disk: segments in the state directory, each under the name of its generation.
+//! The manifest on disk: segments in the state directory, each named by its generation.
 //!
-//! A segment is first `prepared`, becomes the `journal` when its steps are about to be taken, and
-//! gets its final name when they were: one file is journal and record, and the rename between the
-//! two is the commit of a run.
+//! A segment is first `prepared`. It is renamed to `journal` before its steps run, and to its final
+//! name when they are done. One file is both journal and record, and the second rename commits the
+//! run.
 
 use super::Manifest;
 use super::header::Header;
@@ -120,7 +120,7 @@ pub(crate) fn normalize(patches: &mut [DirPatch]) {
     patches.sort_by(|one, other| one.path.cmp(&other.path));
 }
 
-/// Replaces the manifest, which is not to be believed any more, by one that nobody can read: that
+/// Replaces the manifest, which is wrong, by one that can't be read: that
 /// there was one must not be forgotten, or a scan that is owed would be.
 pub(crate) fn forget(state: &Dir) -> Result<(), DiskError> {
     let old = generations(state)?;

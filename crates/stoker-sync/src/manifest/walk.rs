@@ -1,7 +1,6 @@
-//! All directories of a manifest in the order of their paths, or a stretch of them.
+//! Walks all directories of a manifest, or a range of them, in the order of their paths.
 //!
-//! A walk keeps one page of each segment at a time: it passes by everything, and comes back to
-//! nothing.
+//! A walk holds one page of each segment at a time.
 
 use super::page::Page;
 use super::record::DirPatch;

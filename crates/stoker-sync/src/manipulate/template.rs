@@ -5,7 +5,7 @@ use stoker_text::template::{Limits, Template};
 use super::{Error, Values};
 use crate::hash::Fingerprint;
 
-/// A file with a NUL within its first bytes is no text.
+/// A file with a NUL within its first bytes is binary.
 const BINARY_WITHIN: usize = 8 * 1024;
 
 /// The fields of the context; their positions are bits in the manifest, so new ones come last.
@@ -24,7 +24,7 @@ const FIELDS: [&str; 10] = [
 /// The bit for everything else.
 const FURTHER: u16 = 1 << FIELDS.len();
 
-/// Returns whether the bytes are no text.
+/// Returns whether the bytes are binary.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     bytes[..bytes.len().min(BINARY_WITHIN)].contains(&0)
 }

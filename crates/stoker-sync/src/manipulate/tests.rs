@@ -169,7 +169,7 @@ fn a_resource_with_a_changed_file_loses_its_signature_and_others_keep_it() {
 }
 
 #[test]
-fn what_the_gateway_rewrites_in_resource_json_is_no_drift() {
+fn what_the_gateway_rewrites_in_resource_json_is_not_drift() {
     let scratch = Scratch::new();
     let commit = Commit::of([("p/a/view.json", "{}"), ("p/a/resource.json", RESOURCE)]);
     let wanted = Request { drift_check: DriftCheck::Stat, ..request(&commit, ["p:projects"]) };

@@ -1,4 +1,4 @@
-//! From what should be and what is to what will be done: pure.
+//! Decides what to do, from the wanted files and the files on disk. Pure.
 
 mod case_folding;
 mod delete;
@@ -28,7 +28,7 @@ pub(crate) struct Facts {
     pub(crate) found_files: Vec<Vec<FoundFile>>,
     /// Dropped files that are not as the last sync left them.
     pub(crate) changed_drops: HashSet<RelPath>,
-    /// Files in owned directories that nobody knows.
+    /// Foreign files in owned directories.
     pub(crate) foreign: BTreeMap<RelPath, FileType>,
 }
 
@@ -83,7 +83,7 @@ struct Deciding<'a> {
     orphans: BTreeSet<RelPath>,
     /// Files of ours that stay under another spelling: how they will be spelled, and how they were.
     case_renamed: HashMap<RelPath, RelPath>,
-    /// Directories that may go on to hold one that nobody knows any more: that they look as they
+    /// Directories that may still hold a file that is no longer managed: that their stat is as it
     /// did proves nothing.
     unstamped: HashSet<RelPath>,
     new_dirs: BTreeSet<RelPath>,
@@ -196,7 +196,7 @@ impl Deciding<'_> {
                 return Ok(self.adopt(file, path, stat));
             }
             FoundFile::Dir(files) => {
-                // A directory of ours may hold orphans, which go with it; one that nobody here made
+                // A directory of ours may hold orphans, which are deleted with it; a foreign one
                 // may not.
                 let is_ours = files.iter().any(|inside| self.dropped.contains_key(inside));
                 let goes = |inside: &RelPath| {
@@ -220,7 +220,7 @@ impl Deciding<'_> {
             | FoundFile::Other(_)
             | FoundFile::Odd => {}
         }
-        // A directory that makes way is no file that was modified.
+        // A directory that is replaced is not a modified file.
         let is_missing = matches!(found, FoundFile::Nothing | FoundFile::Dir(_));
         let kind = if is_missing { DriftKind::Missing } else { DriftKind::Modified };
         if self.is_left(file, path, kind) {
@@ -230,7 +230,7 @@ impl Deciding<'_> {
     }
 
     /// Takes a file that has the right bytes already; its permissions may have to follow. Those of
-    /// somebody else's file can't be changed; but the file can be replaced.
+    /// another user's file can't be changed; but the file can be replaced.
     fn adopt(&mut self, file: &Candidate, path: &RelPath, stat: &Stat) -> FileDecision {
         if !stat.is_mode_of(file.is_executable) {
             if self.is_left(file, path, DriftKind::Modified) {
@@ -277,7 +277,7 @@ impl Deciding<'_> {
 }
 
 /// A run that could not change a file has left a record that says nothing: what is there now is not
-/// somebody else's doing.
+/// another process's doing.
 fn is_known(record: &FileRecord) -> bool {
     !record.is_unknown()
 }

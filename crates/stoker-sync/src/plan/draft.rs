@@ -1,4 +1,4 @@
-//! What should be, held against the last sync: pure, and as large as the change.
+//! Compares the wanted files with the last sync. Pure; the result is as large as the change.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -66,7 +66,7 @@ pub(crate) struct Candidate {
     pub(crate) is_executable: bool,
     pub(crate) mapping: u16,
     pub(crate) record: Option<FileRecord>,
-    /// Whether the live file does not look as the last sync left it.
+    /// Whether the stat of the live file differs from the last sync.
     pub(crate) is_suspect: bool,
     pub(crate) cause: Cause,
 }

@@ -1,4 +1,4 @@
-//! How much a run may delete unasked (A13).
+//! How much a run may delete without confirmation (A13).
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -7,7 +7,7 @@ use crate::path::RelPath;
 use crate::request::Deletion;
 use crate::source::ObjectId;
 
-/// A mapping that had this many files may not lose all of them unasked.
+/// A mapping that had this many files may not lose all of them without confirmation.
 const SMALL: u64 = 10;
 /// Fewer deletions than this never stop a run, whatever their share.
 const FLOOR: u64 = 50;
@@ -137,6 +137,26 @@ mod tests {
     fn place(source: &str) -> Place {
         let path = |text: &str| RelPath::parse(text).unwrap();
         Place { destination: path("projects"), source: path(source) }
+    }
+
+    // A13
+    #[test]
+    fn all_of_ten_files_and_most_of_many_stop_a_run() {
+        for (total, deleted, is_stopped) in [
+            (9, 9, false),
+            (10, 9, false),
+            (10, 10, true),
+            (60, 49, false),
+            (60, 50, true),
+            (200, 100, false),
+            (200, 101, true),
+        ] {
+            let mut counts = DeletionCounts::default();
+            counts.add(place("p"), total);
+            (0..deleted).for_each(|_| counts.delete(place("p")));
+            let stopped = counts.check(Deletion::Percent(50));
+            assert_eq!(stopped.is_err(), is_stopped, "{deleted} of {total}");
+        }
     }
 
     #[test]

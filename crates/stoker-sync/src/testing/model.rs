@@ -1,4 +1,4 @@
-//! The reference: what a run should leave, said path by path, with no thought of speed or disks.
+//! The reference model: what a run should leave, computed path by path, without regard to speed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! What of a working directory counts: the parts that are mapped, without git's own files and
-//! without what editors put down for a moment.
+//! Which files of a working directory count: the mapped parts, without git's files and editors'
+//! temporary files.
 
 use crate::path::{self, RelPath};
 

@@ -9,7 +9,7 @@ use crate::{manipulate, space};
 /// Why nothing was written. The live tree is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no room.
+    /// There is not enough space.
     #[error("there is no room for the new files")]
     Space {
         /// How much is missing.
@@ -45,14 +45,14 @@ pub enum Error {
         /// What arrived.
         found: ObjectId,
     },
-    /// Files are stand-ins for ones that git does not hold.
+    /// Files are pointers to contents that git does not hold.
     #[error("{}", name_pointers(.paths))]
     LfsPointers {
         /// The destinations, sorted.
         paths: Vec<RelPath>,
     },
     /// A file could not be made from its blob.
-    #[error("failed to make {path:?}")]
+    #[error("failed to render or patch {path:?}")]
     Transform {
         /// The destination.
         path: RelPath,

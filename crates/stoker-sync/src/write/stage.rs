@@ -1,4 +1,4 @@
-//! The staging directory and the places in it.
+//! The staging directory and the paths in it.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) struct Stage {
     last: Option<(RelPath, usize)>,
     /// Directories made so far, by their path from the data root.
     made: Vec<RelPath>,
-    /// How directories within grafts looked when they were left, by their live path.
+    /// The stamps of directories within grafts, by their live path.
     stamps: BTreeMap<RelPath, DirStamp>,
 }
 
@@ -82,8 +82,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Leaves all directories on the way but the first `kept`, and remembers how they look. The
-    /// graft itself is touched when it is moved, so its look says nothing.
+    /// Leaves all directories on the way but the first `kept`, and keeps their stamps. The
+    /// graft itself changes when it is moved, so its stamp says nothing.
     fn leave(&mut self, kept: usize) -> Result<(), DiskError> {
         let Some((directory, new_dir)) = self.last.take() else { return Ok(()) };
         let mut live = directory.as_bytes();
@@ -97,7 +97,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Returns how the directories within grafts look, so that a later look can tell whether
+    /// Returns the stamps of the directories within grafts, so that a later check can see whether
     /// anything has come or gone. Nothing, if there are few: then it costs nothing to list them.
     ///
     /// Nobody else has seen them yet, so they hold what they should.

@@ -51,7 +51,7 @@ fn a_change_that_is_not_applied_leaves_nothing_behind() {
     assert_eq!(scratch.read("data/projects/b/c"), "3");
 }
 
-// A8: what somebody made in our place meanwhile is joined, not replaced.
+// A8: what another process made there meanwhile is merged, not replaced.
 #[test]
 fn a_directory_that_appears_meanwhile_is_joined() {
     let scratch = Scratch::new();
@@ -145,7 +145,7 @@ fn a_gateway_that_writes_and_deletes_meanwhile_never_fails_a_run() {
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 500, ..ProptestConfig::default() })]
 
-    // A9: whatever links stand in the live tree, nothing outside is made, changed or read.
+    // A9: whatever links are in the live tree, nothing outside is made, changed or read.
     #[test]
     fn links_in_the_live_tree_lead_nowhere(
         links in prop::collection::vec((0..8usize, 0..6usize), 1..6),

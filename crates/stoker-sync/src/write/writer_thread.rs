@@ -1,7 +1,6 @@
-//! Many files: one thread takes them from the source, another one writes them.
+//! For many files: one thread reads them from the source, another writes them.
 //!
-//! What is on its way is bounded: a batch of small files, or a piece of a large one, a few at a
-//! time.
+//! The queue between the two is bounded: a few batches of small files, or pieces of a large one.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -39,7 +38,7 @@ pub(super) struct WriterQueue {
 /// The thread that writes has failed, and will say why.
 pub(super) struct Stopped;
 
-/// Writes what `give` passes to the relay in a thread of its own; returns how the files look.
+/// Writes what `give` puts into the queue on a thread of its own; returns the stamps of the files.
 pub(super) fn write_on_thread(
     mut run: Run<'_>,
     give: impl FnOnce(&mut WriterQueue) -> Result<(), Error>,
@@ -54,7 +53,7 @@ pub(super) fn write_on_thread(
         });
         let mut queue = WriterQueue { sender, batch: Vec::new(), bytes: 0 };
         let given = give(&mut queue);
-        // Who has failed drops its end: then there is nobody to take the last batch.
+        // A writer that failed has dropped its end: then the last batch is lost, which is fine.
         drop(queue.flush());
         drop(queue);
         let written = writer.join().expect("writing does not panic");
@@ -66,7 +65,8 @@ impl WriterQueue {
     /// Passes a file on.
     pub(super) fn push(
         &mut self,
-        (index, size): (usize, u64),
+        index: usize,
+        size: u64,
         content: &mut dyn Read,
     ) -> Result<io::Result<()>, Stopped> {
         if size <= BUFFER as u64 {

@@ -18,7 +18,7 @@ fn take_stage(scratch: &Scratch) {
 fn what_vanished_before_it_was_placed_is_named_and_brought_by_the_next_run() {
     let (old, new) = commits();
     let scratch = prepared(Some(&old));
-    let robbed = apply_by(&scratch, (&new, &wanted(&new)), |written| {
+    let robbed = apply_by(&scratch, &new, &wanted(&new), |written| {
         take_stage(&scratch);
         written.apply(&mut || {})
     });
@@ -40,7 +40,7 @@ fn a_killed_run_whose_stage_is_gone_is_not_taken_for_done() {
     let scratch = prepared(Some(&old));
     // The journal counts, and then nothing more happens.
     let death = Some(Fault::Crash { at: 2 });
-    let died = apply_by(&scratch, (&new, &wanted(&new)), |written| {
+    let died = apply_by(&scratch, &new, &wanted(&new), |written| {
         fault::under(death, || written.apply(&mut || {})).0
     });
     died.unwrap_err();
@@ -64,7 +64,7 @@ fn a_journal_that_can_not_be_read_takes_no_debt_along() {
     let both = Halves { projects: true, config: true };
     scratch.engine().record_scanned(both).unwrap();
     let death = Some(Fault::Crash { at: 2 });
-    let died = apply_by(&scratch, (&new, &wanted(&new)), |written| {
+    let died = apply_by(&scratch, &new, &wanted(&new), |written| {
         fault::under(death, || written.apply(&mut || {})).0
     });
     died.unwrap_err();

@@ -1,4 +1,4 @@
-//! Claims about runs of which a part could not be done: strangers lose nothing by it, and the next
+//! Claims about runs of which a part could not be done: foreign files are not lost, and the next
 //! run does the rest (A6).
 
 use rustix::io::Errno;
@@ -14,7 +14,8 @@ use crate::{Cancel, Report, Request, Written};
 /// Writes what a request brings, and lets `apply` do the rest.
 pub(super) fn apply_by(
     scratch: &Scratch,
-    (commit, request): (&Commit, &Request),
+    commit: &Commit,
+    request: &Request,
     apply: impl FnOnce(Written<'_>) -> Result<Report, Error>,
 ) -> Result<Report, Error> {
     let (mut engine, mut source, cancel) = (scratch.engine(), commit.clone(), Cancel::default());
@@ -39,7 +40,7 @@ fn checking(commit: &Commit, prune: Prune) -> Request {
 fn a_directory_that_arrived_in_part_is_brought_by_the_next_run() {
     let (old, new) = commits();
     let scratch = prepared(Some(&old));
-    let hindered = apply_by(&scratch, (&new, &wanted(&new)), |written| {
+    let hindered = apply_by(&scratch, &new, &wanted(&new), |written| {
         scratch.write("data/projects/fresh/deep", "in the way");
         written.apply(&mut || {})
     });
@@ -66,7 +67,7 @@ fn deletions_that_failed_are_made_up_for_and_are_no_mass_deletion() {
     sync(&scratch, &old, &ask(&old)).unwrap();
     // The journal is begun and durable; then the first deletion fails.
     let denied = Some(Fault::Once { at: 2, errno: Errno::ACCESS });
-    let failed = apply_by(&scratch, (&new, &ask(&new)), |written| {
+    let failed = apply_by(&scratch, &new, &ask(&new), |written| {
         fault::under(denied, || written.apply(&mut || {})).0
     });
     let Err(Error::Incomplete { failed, .. }) = failed else { panic!("{failed:?}") };
@@ -75,7 +76,7 @@ fn deletions_that_failed_are_made_up_for_and_are_no_mass_deletion() {
     assert!(!scratch.exists("data/projects/gone"));
 }
 
-// A9: nothing is done below a link, and the link is nobody's of ours.
+// A9: nothing is done below a link, and the link is foreign.
 #[test]
 fn what_went_together_with_its_directory_is_gone() {
     let old = Commit::of([("p/a/x", "1"), ("p/b", "2")]);
@@ -102,7 +103,7 @@ fn a_foreign_file_that_could_not_be_deleted_does_not_become_ours() {
     sync(&scratch, &commit, &ask(Prune::Foreign)).unwrap();
     scratch.write("data/projects/foreign", "somebody's");
     let denied = Some(Fault::Once { at: 2, errno: Errno::ACCESS });
-    let failed = apply_by(&scratch, (&commit, &ask(Prune::Foreign)), |written| {
+    let failed = apply_by(&scratch, &commit, &ask(Prune::Foreign), |written| {
         fault::under(denied, || written.apply(&mut || {})).0
     });
     assert!(matches!(failed, Err(Error::Incomplete { .. })), "{failed:?}");
@@ -111,7 +112,7 @@ fn a_foreign_file_that_could_not_be_deleted_does_not_become_ours() {
 }
 
 #[test]
-fn what_could_not_be_placed_does_not_make_a_strangers_file_ours() {
+fn a_file_that_could_not_be_placed_leaves_the_foreign_one_foreign() {
     let old = Commit::of([("p/a", "1")]);
     // A file by itself, and one with its directory.
     for new in ["p/x", "p/d/x"].map(|path| Commit::of([("p/a", "1"), (path, "git's")])) {
@@ -119,7 +120,7 @@ fn what_could_not_be_placed_does_not_make_a_strangers_file_ours() {
         let ask = |commit: &Commit| checking(commit, Prune::OwnOnly);
         sync(&scratch, &old, &ask(&old)).unwrap();
         let denied = Some(Fault::Once { at: 2, errno: Errno::ACCESS });
-        let failed = apply_by(&scratch, (&new, &ask(&new)), |written| {
+        let failed = apply_by(&scratch, &new, &ask(&new), |written| {
             fault::under(denied, || written.apply(&mut || {})).0
         });
         assert!(matches!(failed, Err(Error::Incomplete { .. })), "{failed:?}");
@@ -135,12 +136,12 @@ fn what_could_not_be_placed_does_not_make_a_strangers_file_ours() {
 }
 
 #[test]
-fn what_was_done_before_a_failure_is_told() {
+fn what_was_done_before_a_failure_is_reported() {
     let old = Commit::of([("p/d/x", "1"), ("p/d/y", "2"), ("p/z", "3")]);
     let new = Commit::of([("p/d", "file"), ("p/z", "3")]);
     let scratch = Scratch::new();
     sync(&scratch, &old, &wanted(&old)).unwrap();
-    let hindered = apply_by(&scratch, (&new, &wanted(&new)), |written| {
+    let hindered = apply_by(&scratch, &new, &wanted(&new), |written| {
         scratch.write("data/projects/d/foreign", "somebody's");
         written.apply(&mut || {})
     });
@@ -152,12 +153,12 @@ fn what_was_done_before_a_failure_is_told() {
 
 // R26
 #[test]
-fn a_directory_that_somebody_made_meanwhile_gets_its_payload_first() {
+fn a_directory_that_another_process_made_meanwhile_gets_its_payload_first() {
     let payload = (0..12).map(|number| format!("p/fresh/data{number}.bin"));
     let new = holding(payload.chain(["p/fresh/resource.json".to_owned(), "p/z".to_owned()]));
     let scratch = prepared(Some(&holding(["p/z".to_owned()])));
     let mut steps = Vec::new();
-    let done = apply_by(&scratch, (&new, &wanted(&new)), |written| {
+    let done = apply_by(&scratch, &new, &wanted(&new), |written| {
         scratch.write("data/projects/fresh/own", "o");
         let (done, taken) = fault::under(None, || written.apply(&mut || {}));
         steps = taken;
@@ -177,7 +178,7 @@ fn what_is_found_deleted_is_made_durable_all_the_same() {
     let new = Commit::of([("p/k/y", "2")]);
     let scratch = prepared(Some(&old));
     let death = Some(Fault::Crash { at: 3 });
-    let died = apply_by(&scratch, (&new, &wanted(&new)), |written| {
+    let died = apply_by(&scratch, &new, &wanted(&new), |written| {
         fault::under(death, || written.apply(&mut || {})).0
     });
     died.unwrap_err();

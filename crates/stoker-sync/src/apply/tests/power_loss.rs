@@ -27,7 +27,7 @@ enum Change {
     Mode { inode: Inode },
 }
 
-/// A disk: names, and what they stand for. Inode 0 is the data root.
+/// A disk: names, and what they point to. Inode 0 is the data root.
 #[derive(Debug, Clone, Default)]
 struct Disk {
     names: BTreeMap<Place, Inode>,

@@ -1,4 +1,4 @@
-//! The end of planning: the warnings that stand, and the header of the manifest to come.
+//! The end of planning: the warnings that remain, and the header of the next manifest.
 
 use std::collections::HashSet;
 
@@ -104,7 +104,7 @@ impl<'a> PlanFinish<'a> {
         {
             plan.warnings.extend(warning::of_other_source(last, now));
         }
-        // Where it comes from is remembered with what comes, and is no news of its own.
+        // A change of the source alone is recorded with the next change of files.
         let essence =
             |header: &Header| Header { generation: 0, previous: 0, origin: None, ..header.clone() };
         let is_news = !plan.changes.is_empty()
@@ -193,7 +193,7 @@ fn is_unseen(directory: &[u8], dirs: &[Composed]) -> bool {
 }
 
 /// Returns the patches that have a match among the files of this run, by mapping and position. One
-/// that changes nothing, or has done so before, has a match all the same.
+/// that changes nothing, or has done so before, still has a match.
 fn matched_patches(transformer: &Transformer<'_>, drafts: &[DirDraft]) -> HashSet<(u16, usize)> {
     let mut matched = HashSet::new();
     if transformer.request.mappings.iter().all(|mapping| mapping.patches.is_empty()) {

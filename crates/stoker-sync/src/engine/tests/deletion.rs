@@ -76,3 +76,18 @@ fn a_mass_deletion_can_be_withheld_while_everything_else_goes_on() {
     assert_eq!(report.deleted.count, 59);
     assert_eq!(scratch.files("data/projects").len(), 2);
 }
+
+#[test]
+fn a_file_that_moves_is_not_deleted() {
+    let scratch = Scratch::new();
+    let old = many("p", 12);
+    let moved = old.iter().map(|(path, file)| {
+        let name = path.strip_prefix(b"p/").unwrap();
+        ([b"p/moved/", name].concat(), file.clone())
+    });
+    let new = Commit::from_files(&moved.collect());
+    let old = Commit::from_files(&old);
+    sync(&scratch, &old, &request(&old, ["p:projects"])).unwrap();
+    sync(&scratch, &new, &request(&new, ["p:projects"])).unwrap();
+    assert!(scratch.exists("data/projects/moved/p0") && !scratch.exists("data/projects/p0"));
+}

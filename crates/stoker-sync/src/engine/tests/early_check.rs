@@ -31,12 +31,12 @@ impl Place {
         let view = View::open(&self.scratch.options().data).unwrap();
         let waited = AtomicBool::new(false);
         let wait = || waited.store(true, Ordering::Relaxed);
-        let ((), seen) = view.check_while((request, &Cancel::default()), wait, |()| is_same_commit);
+        let ((), seen) = view.check_while(request, &Cancel::default(), wait, |()| is_same_commit);
         assert!(waited.into_inner(), "what was awaited is always waited for");
         seen
     }
 
-    /// How much drift a run finds that was told what a look before it had seen.
+    /// How much drift a run finds after an early check.
     fn drift_after(&self, seen: Option<EarlyCheck>, request: &Request) -> usize {
         let cancel = Cancel::default();
         let mut engine =
@@ -95,7 +95,7 @@ fn what_was_seen_before_another_run_says_nothing_about_its_files() {
     assert_eq!(place.drift_after(seen, &place.wanted), 1);
 }
 
-// To a look that changes nothing, a lock file that somebody opened to all looks like one on a volume
+// Without a write, a lock file that is open to all can't be distinguished from one on a volume
 // without permissions.
 #[test]
 fn who_opens_everything_to_all_is_not_taken_for_a_volume_without_permissions() {

@@ -6,7 +6,8 @@ use crate::{Cancel, Engine, Opened, Options, Report};
 /// One run that follows these links.
 fn sync_following(
     scratch: &Scratch,
-    (commit, request): (&Commit, &Request),
+    commit: &Commit,
+    request: &Request,
     links: &[&str],
 ) -> Result<Report, Box<dyn std::error::Error>> {
     let follow = links.iter().map(|link| RelPath::parse(link).unwrap()).collect();
@@ -30,11 +31,11 @@ fn a_linked_destination_is_refused_and_followed_when_it_is_named() {
     let refused = sync(&scratch, &old, &ask(&old)).unwrap_err().to_string();
     assert_eq!(refused, "\"projects\" is a symbolic link, and links are not followed");
 
-    sync_following(&scratch, (&old, &ask(&old)), &["projects"]).unwrap();
+    sync_following(&scratch, &old, &ask(&old), &["projects"]).unwrap();
     assert_eq!(scratch.read("volume/projects/a/x"), "1");
     let before = scratch.state();
     for check in [DriftCheck::Touched, DriftCheck::Stat, DriftCheck::Content] {
-        let report = sync_following(&scratch, (&old, &checking(ask(&old), check)), &["projects"]);
+        let report = sync_following(&scratch, &old, &checking(ask(&old), check), &["projects"]);
         let report = report.unwrap();
         assert_eq!((report.modified.count, report.drift.len(), report.unchanged), (0, 0, 3));
     }
@@ -43,9 +44,9 @@ fn a_linked_destination_is_refused_and_followed_when_it_is_named() {
     scratch.write("volume/projects/a/litter", "l");
     scratch.write("volume/projects/a/x", "changed");
     let new = Commit::of([("p/a/x", "1"), ("p/c/new", "4")]);
-    let report = sync_following(&scratch, (&old, &ask(&old)), &["projects"]).unwrap();
+    let report = sync_following(&scratch, &old, &ask(&old), &["projects"]).unwrap();
     assert_eq!(report.drift.len(), 2);
-    sync_following(&scratch, (&new, &ask(&new)), &["projects"]).unwrap();
+    sync_following(&scratch, &new, &ask(&new), &["projects"]).unwrap();
     let files: Vec<_> = scratch.files("volume/projects").into_keys().collect();
     assert_eq!(files, [b"a/x".to_vec(), b"c/new".to_vec()]);
     assert!(matches!(scratch.everything("data")[&b"projects"[..]], crate::testing::Live::Link(_)));
@@ -62,7 +63,7 @@ fn a_link_within_a_mapped_directory_is_followed_and_never_an_orphan() {
     let commit = Commit::of([("c/resources/core/x", "1"), ("c/y", "2")]);
     let wanted = checking(unlimited(request(&commit, ["c:config"])), DriftCheck::Stat);
     for _ in 0..2 {
-        sync_following(&scratch, (&commit, &wanted), &["config/resources"]).unwrap();
+        sync_following(&scratch, &commit, &wanted, &["config/resources"]).unwrap();
         assert_eq!(scratch.read("elsewhere/core/x"), "1");
         assert!(scratch.exists("data/config/resources"));
     }
@@ -76,22 +77,22 @@ fn only_that_link_is_followed_and_only_to_a_directory() {
     scratch.link("data/projects", "../nowhere");
     let commit = Commit::of([("p/a/x", "1")]);
     let wanted = request(&commit, ["p:projects"]);
-    let refused = sync_following(&scratch, (&commit, &wanted), &["projects"]).unwrap_err();
+    let refused = sync_following(&scratch, &commit, &wanted, &["projects"]).unwrap_err();
     assert!(refused.source().unwrap().to_string().contains("projects"), "{refused}");
     scratch.remove("data/projects");
     scratch.link("data/projects", "../file");
-    sync_following(&scratch, (&commit, &wanted), &["projects"]).unwrap_err();
+    sync_following(&scratch, &commit, &wanted, &["projects"]).unwrap_err();
     scratch.remove("data/projects");
     // A link within the one that is followed, and one beside it, are not.
     scratch.make_dir("volume");
     scratch.link("data/projects", "../volume");
     scratch.link("volume/a", "../outside");
-    sync_following(&scratch, (&commit, &wanted), &["projects"]).unwrap_err();
+    sync_following(&scratch, &commit, &wanted, &["projects"]).unwrap_err();
     assert_eq!(scratch.files("outside").len(), 0);
     // A directory needs no following, nor does what is not there.
     let scratch = Scratch::new();
     for _ in 0..2 {
-        sync_following(&scratch, (&commit, &wanted), &["projects", "none"]).unwrap();
+        sync_following(&scratch, &commit, &wanted, &["projects", "none"]).unwrap();
     }
     assert_eq!(scratch.read("data/projects/a/x"), "1");
 }

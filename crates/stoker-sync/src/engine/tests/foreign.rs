@@ -142,7 +142,7 @@ fn another_repository_may_not_remove_the_files_of_the_last_one_unasked() {
 }
 
 #[test]
-fn another_ref_of_another_process_is_told_where_it_changes_files() {
+fn another_ref_of_another_process_is_reported_if_it_changes_files() {
     let scratch = Scratch::new();
     let (one, other) = (Commit::of([("p/a/x", "1")]), Commit::of([("p/a/x", "2")]));
     let run = |commit: &Commit, reference: &str, process: &str| {

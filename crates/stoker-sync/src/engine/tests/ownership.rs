@@ -186,45 +186,6 @@ fn excluded_files_are_neither_written_nor_deleted_and_are_forgotten() {
     assert!(scratch.exists("data/projects/keep.txt") && scratch.exists("data/projects/tmp/x"));
 }
 
-// A13
-#[test]
-fn a_mass_deletion_stops_the_run_until_it_is_allowed() {
-    let many = |count: usize| {
-        let files = (0..count)
-            .map(|n| (format!("p/f{n}").into_bytes(), (Kind::File, n.to_string().into_bytes())));
-        Commit::from_files(
-            &files
-                .chain([
-                    (b"p/z".to_vec(), (Kind::File, b"z".to_vec())),
-                    (b"q".to_vec(), (Kind::File, b"q".to_vec())),
-                ])
-                .collect(),
-        )
-    };
-    for (before, after, is_stopped) in
-        [(200, 99, true), (200, 101, false), (60, 11, false), (8, 0, false)]
-    {
-        let scratch = Scratch::new();
-        sync(&scratch, &many(before), &request(&many(before), ["p:projects"])).unwrap();
-        let stopped = sync(&scratch, &many(after), &request(&many(after), ["p:projects"]));
-        assert_eq!(stopped.is_err(), is_stopped, "{before} to {after}");
-        assert_eq!(scratch.exists(format!("data/projects/f{}", before - 1)), is_stopped);
-        sync(&scratch, &many(after), &unlimited(request(&many(after), ["p:projects"]))).unwrap();
-    }
-    // All of a mapping, though few.
-    let scratch = Scratch::new();
-    sync(&scratch, &many(12), &request(&many(12), ["p:projects"])).unwrap();
-    sync(&scratch, &many(12), &request(&many(12), ["p:elsewhere"])).unwrap();
-    let mut gone = request(&many(12), ["p:elsewhere"]);
-    gone.mappings = vec![map("q:third/q")];
-    sync(&scratch, &many(12), &gone).unwrap_err();
-    // A rename is no deletion.
-    let moved =
-        |n: usize| (format!("p/moved/f{n}").into_bytes(), (Kind::File, n.to_string().into_bytes()));
-    let moved = Commit::from_files(&(0..12).map(moved).collect());
-    sync(&scratch, &moved, &request(&moved, ["p:elsewhere"])).unwrap();
-}
-
 // The store of tag values of a real 8.3 gateway, and clones that people work in.
 #[test]
 fn identity_files_stay_wherever_they_are_and_whatever_is_excluded() {
@@ -329,7 +290,7 @@ fn a_file_mapped_over_a_directory_of_another_mapping_is_a_conflict() {
     assert!(scratch.exists("data/projects/p/views/v"));
 }
 
-// As root, what we make belongs to whoever the data directory belongs to.
+// As root, new files belong to the owner of the data directory.
 #[test]
 fn what_root_makes_gets_the_owner_of_the_data_directory() {
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! Claims about what a run tells: counts, kinds of change, warnings that come and go.
+//! Claims about the report of a run: counts, kinds of change, warnings that come and go.
 
 use std::collections::BTreeMap;
 
@@ -108,7 +108,7 @@ fn modes_that_were_widened_or_narrowed_are_drift_and_a_group_may_write() {
             scratch.chmod(&path, right | 0o020);
             assert_eq!(sync(&scratch, &commit, &wanted).unwrap().modified.count, 0);
         }
-        // Files with the right bytes that nobody knows are judged alike.
+        // Foreign files with the right bytes are treated alike.
         scratch.lose_manifest();
         let report = sync(&scratch, &commit, &wanted).unwrap();
         assert_eq!((report.modified.count, report.unchanged), (0, 2));
@@ -116,7 +116,7 @@ fn modes_that_were_widened_or_narrowed_are_drift_and_a_group_may_write() {
 }
 
 #[test]
-fn a_patch_without_a_match_is_told_until_it_has_one() {
+fn a_patch_without_a_match_is_reported_until_it_has_one() {
     let scratch = Scratch::new();
     let none = Commit::of([("p/a/x", "1")]);
     let one = Commit::of([("p/a/x", "1"), ("p/b/c.json", "{\"k\": 1}")]);

@@ -1,7 +1,8 @@
-//! Names that differ in nothing but their case, on a volume to which they are one.
+//! Names that differ only in case, on a volume that ignores case.
 //!
-//! There, what a commit drops may be the very thing that it wants: `oven` that becomes `Oven` is
-//! not one file that goes and another that comes. To delete the one would be to lose the other.
+//! There a name that the commit dropped may be the file that it wants: `oven` that becomes `Oven`
+//! is
+//! one file, not a deletion and an addition. Deleting the one would lose the other.
 
 use std::collections::HashMap;
 

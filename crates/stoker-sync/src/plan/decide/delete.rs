@@ -1,4 +1,4 @@
-//! What goes, and whether so much may go unasked.
+//! Decides what is deleted, and whether that much may be deleted without confirmation.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,5 +1,6 @@
-//! Files that no sync brought: a few of them are litter and go, a project that somebody made on the
-//! gateway does not.
+//! Foreign files, which no sync brought. A few are deleted; a whole project that a person made on
+//! the
+//! gateway is kept until its deletion is confirmed.
 
 use std::collections::HashSet;
 
@@ -71,7 +72,7 @@ impl Deciding<'_> {
             }
             is_seen = true;
         }
-        // What this run does not look at is as the last one left it.
+        // What this run does not check is as the last one left it.
         !is_seen && !self.input.manifest.dirs_within(project).is_empty()
     }
 }

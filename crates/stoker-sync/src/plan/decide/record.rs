@@ -1,4 +1,4 @@
-//! What the manifest has to know of what was decided.
+//! Writes the decisions into the records of the next manifest.
 
 use super::{Counts, Deciding, FileDecision};
 use crate::manifest::record::{DirChange, DirPatch, FileRecord, FileStamp};
@@ -75,8 +75,8 @@ impl Deciding<'_> {
         } else if has_same_key && upserts.is_empty() && removals.is_empty() && !is_unstamped {
             return;
         } else {
-            // Where files come or go the directory will look different. If something else changes
-            // its look, the old one proves nothing, and does no harm.
+            // If files are added or removed, the stamp will differ. If something else changes
+            // it, the old stamp proves nothing, and does no harm.
             let is_touched = !upserts.is_empty() || !removals.is_empty() || is_unstamped;
             let stamp = last.as_ref().and_then(|last| last.stamp).filter(|_| !is_touched);
             DirChange::Known { key, stamp, upserts, removals }
