@@ -11,7 +11,7 @@ use crate::server_words::ServerWords;
 
 /// Everything needed to reach one repository.
 ///
-/// It holds no credential, only where credentials are: files are read anew for each operation.
+/// It holds no credential, only where credentials are: files are read for each operation.
 #[derive(Debug, Clone)]
 pub struct Access {
     /// Where the repository is.

@@ -5,7 +5,7 @@
 //! No credential is ever in an argument, an environment variable, a config file, a URL, a file of
 //! ours or a message. Git asks our own program ([`crate::helper`]) for a password, and that reads
 //! the file; keys for ssh lie in memory for the time of one operation. Every operation reads the
-//! files rebuild, so that a rotated credential counts at once.
+//! files, so that a rotated credential counts at once.
 
 pub mod askpass;
 mod content;
@@ -48,7 +48,7 @@ pub enum Auth {
     SshKey {
         /// The file with the private key, without a passphrase.
         key: PathBuf,
-        /// The host keys to trust, as in `known_hosts`. There is no way to trust any.
+        /// The host keys to trust, as in `known_hosts`. Trusting any host key is not possible.
         known_hosts: PathBuf,
     },
     /// A GitHub App, whose key is exchanged for short-lived tokens.
@@ -87,9 +87,7 @@ pub enum Error {
         fault: &'static str,
     },
     /// A key that can't be used without being asked for its passphrase.
-    #[error(
-        "the SSH key {path:?} is encrypted: it has a passphrase, and nobody is there to type it"
-    )]
+    #[error("the SSH key {path:?} is encrypted with a passphrase, which Stoker can't ask for")]
     Encrypted {
         /// The file.
         path: PathBuf,
@@ -215,7 +213,7 @@ pub(crate) fn read(what: &'static str, path: &Path) -> Result<Secret, Error> {
     if secret.is_empty() { Err(Error::Empty { what, path: path.into() }) } else { Ok(secret) }
 }
 
-/// Reads certificates: git would call a file without any a server that nobody trusts.
+/// Reads certificates: for a file without any, git would report that the server is not trusted.
 pub(crate) fn check_certificates(path: &Path) -> Result<(), Error> {
     let pem = read("CA file", path)?;
     let begin = b"-----BEGIN CERTIFICATE-----";

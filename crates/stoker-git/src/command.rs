@@ -4,7 +4,7 @@
 //!
 //! No configuration of the system or the user, no hooks, no prompts, no helpers, no lazy fetches,
 //! no transport but the URL's own, no shell between us and git. Every value that comes from outside
-//! is of a checked type, and stands where git can't take it for an option.
+//! is of a checked type, and in a position where git does not take it for an option.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -37,7 +37,7 @@ const SETTINGS: &[&str] = &[
     "fetch.unpackLimit=1",
     "fetch.recurseSubmodules=false",
     "fetch.writeCommitGraph=false",
-    // Ids are verified all the same. Fsck would refuse a whole commit for one odd name or an old
+    // Ids are still verified. Fsck would refuse a whole commit for one odd name or an old
     // commit's time zone, without a word that helps; the planner judges names, and shows them.
     "transfer.fsckObjects=false",
     "fetch.fsckObjects=false",
@@ -55,7 +55,7 @@ const SETTINGS: &[&str] = &[
 
 /// What of our own environment git may see. Proxies only if they hold no credential.
 const KEPT: &[&str] = &["PATH", "GIT_EXEC_PATH", "TMPDIR", "LD_LIBRARY_PATH"];
-/// Whom this machine trusts, where we are not told otherwise.
+/// The CAs of this machine, if no others are given.
 const TRUST: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"];
 const PROXIES: &[&str] =
     &["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"];
@@ -92,7 +92,7 @@ impl Session {
         if access.ca_file.is_none() {
             inherited.extend(TRUST);
         }
-        // A proxy would carry a credential elsewhere that may be told to this machine only.
+        // A proxy would send a credential for this machine elsewhere.
         let is_secret = transport == Transport::Http && !matches!(access.auth, Auth::None);
         let must_stay = is_secret && access.plain_http == PlainHttp::Refused;
         if access.proxy.is_none() && !must_stay {
@@ -205,7 +205,7 @@ fn isolate(command: &mut Command) {
 
 /// Adds what a fetch needs: the name and the nature of the remote.
 ///
-/// None of it is in a file. To every other command the store looks like a plain repository, so that
+/// None of it is in a file. For every other command the store is a plain repository, so that
 /// none can fetch lazily what it misses.
 pub(crate) fn remote_settings(command: &mut Command, url: &RepoUrl, filter: &str) {
     command.arg("-c").arg(format!("remote.origin.url={url}"));

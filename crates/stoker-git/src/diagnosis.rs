@@ -1,4 +1,4 @@
-//! Reads what git says when it fails: the one place that looks into git's text.
+//! Reads what git says when it fails: the only place that parses git's messages.
 //!
 //! Git runs with `LC_ALL=C`, so that its sentences are the ones below. Lines that a server wrote
 //! (`remote: …`, `fatal: remote error: …`) help to classify, but are not part of any error: a server
@@ -23,13 +23,13 @@ pub enum Fault {
     /// The server refused the credentials.
     #[error("the server refused the credentials{}", Status(*.status))]
     Authentication {
-        /// The status of the server's answer, where it speaks HTTP.
+        /// The HTTP status of the response, if there is one.
         status: Option<u16>,
     },
     /// The server wants credentials, and there are none.
     #[error("the server wants credentials, and none were given{}", Status(*.status))]
     CredentialsNeeded {
-        /// The status of the server's answer, where it speaks HTTP.
+        /// The HTTP status of the response, if there is one.
         status: Option<u16>,
     },
     /// The server's host key is unknown or has changed.
@@ -43,13 +43,13 @@ pub enum Fault {
         /// What the TLS library says.
         detail: String,
     },
-    /// Whatever answers at this port, it is not TLS.
+    /// The server at this port does not speak TLS.
     #[error("the server does not speak TLS at this port")]
     NoTls,
     /// There is no such repository, or none that we may see.
     #[error("there is no such repository, or none that these credentials may see{}", Status(*.status))]
     NotFound {
-        /// The status of the server's answer, where it speaks HTTP.
+        /// The HTTP status of the response, if there is one.
         status: Option<u16>,
     },
     /// No connection, or it broke.
@@ -66,10 +66,10 @@ pub enum Fault {
         /// What the network says.
         detail: &'static str,
     },
-    /// The server answered with an error of its own.
-    #[error("the server answered {status}")]
+    /// The server returned an error.
+    #[error("the server returned status {status}")]
     Server {
-        /// The status of the server's answer.
+        /// The HTTP status of the response.
         status: u16,
     },
     /// The server sent us to another host.
@@ -88,7 +88,7 @@ pub enum Fault {
     #[error("the server says that its copy of the repository is damaged")]
     ServerCorrupt,
     /// A web page came, such as a login page, where a repository should be.
-    #[error("the server answered with something that is not git, such as a login page")]
+    #[error("the server returned something that is not git, such as a login page")]
     NotGit,
     /// The repository's objects are named by SHA-256.
     #[error("the repository has the object format sha256, which is not supported")]
@@ -169,7 +169,7 @@ struct Status(Option<u16>);
 
 struct Owner(Option<u32>);
 
-/// Judges how a command ended: its output, or why there is none that can be used.
+/// Judges how a command ended: its output, or why it can't be used.
 pub(crate) fn judge(access: &Access, ran: Result<Output, process::Error>) -> Result<Output, Fault> {
     let output = ran.map_err(of_process)?;
     let has_failed = !output.status.success();

@@ -57,14 +57,12 @@ pub enum Error {
         /// Why not.
         source: Fault,
     },
-    /// The ref stands for something, but not for a commit.
-    #[error(
-        "what the ref stands for on {remote}, {object}, is a file or a directory, not a commit"
-    )]
+    /// The ref points to an object that is not a commit.
+    #[error("the ref on {remote} points to {object}, which is a file or a directory, not a commit")]
     NotACommit {
         /// The repository.
         remote: SafeUrl,
-        /// What the ref stands for.
+        /// What the ref points to.
         object: Commit,
     },
     /// Files could not be fetched.

@@ -1,5 +1,5 @@
 //! What our own program does when it is run as a helper: answer git, become ssh, become git, or end
-//! git's own helpers when nobody else is left to do it.
+//! git's own helpers when their parent was killed.
 //!
 //! A program calls [`serve`] before anything else. It costs four lookups in the environment.
 
@@ -22,7 +22,7 @@ pub(crate) const PARENT: &str = "STOKER_GIT_PARENT";
 pub(crate) const FAMILY: &str = "STOKER_GIT_FAMILY";
 /// The largest file that git may write, in bytes.
 pub(crate) const FILE_LIMIT: &str = "STOKER_GIT_FILE_LIMIT";
-/// The process group that is to end with whoever the standard input stands for.
+/// The process group that ends when the standard input is closed.
 const WATCHED: &str = "STOKER_GIT_WATCHED";
 
 /// Serves git, if it was git that ran this program, or becomes git, if we did; `None` if the
@@ -53,7 +53,7 @@ fn answer(environment: &dyn Fn(&str) -> Option<OsString>, prompt: &str) -> ExitC
     if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Git should not outlive us, even if we are killed: nobody would be left to end it in time.
+/// Git should not outlive us, even if we are killed: nothing else would end it in time.
 ///
 /// It has to be asked for in the process that is to die, so it is asked for here, before git
 /// begins.

@@ -1,7 +1,7 @@
 //! Learns the host key of a git server on first use, for the controller to pin.
 //!
 //! No credential is offered: ssh connects, writes the key that it was shown into a file in memory,
-//! and is refused. Whoever answers is believed, once; the CLI has no way to do that.
+//! and is refused. The first server that responds is trusted; the CLI has no option for that.
 
 use std::process::Command;
 

@@ -70,7 +70,7 @@ impl Pace {
             return if elapsed < self.limits.timeout { Verdict::GoOn } else { Verdict::TimedOut };
         };
         let (marked, before) = self.mark;
-        // Who has less time in all is looked at more often.
+        // A shorter timeout is checked more often.
         let window = WINDOW.min(self.limits.timeout);
         let bytes = progress.bytes.saturating_sub(before.bytes);
         let processor = progress.processor.saturating_sub(before.processor);

@@ -3,7 +3,7 @@
 //! A path below `/proc/<our pid>/fd` is readable by our own children, is gone with our process,
 //! even if that is killed, and never touches a disk. An inherited descriptor would not do: ssh
 //! closes all that it did not open. Our number is the one that this `/proc` has for us, which in a
-//! pid namespace without a `/proc` of its own is not the one that `getpid` tells.
+//! pid namespace without a `/proc` of its own is not the one that `getpid` returns.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -21,9 +21,9 @@ use crate::limits::{Limits, Pace, Progress, Verdict};
 
 /// What git writes to stderr that is kept: the beginning and the end.
 const STDERR_HALF: usize = 8 * 1024;
-/// How often a running command is looked at; its exit is noticed at once.
+/// How often a running command is checked; its exit is noticed at once.
 const TICK: Duration = Duration::from_millis(50);
-/// How often we look how far it has come, which takes a dozen files to read.
+/// How often its progress is checked, which reads a dozen files.
 const LOOK: Duration = Duration::from_millis(500);
 /// Time to tidy up between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
@@ -33,7 +33,7 @@ pub(crate) struct Job<'a> {
     pub(crate) command: Command,
     /// What the command reads.
     pub(crate) input: Vec<u8>,
-    /// The most that it may answer.
+    /// The largest output.
     pub(crate) max_output: usize,
     pub(crate) limits: Limits,
     pub(crate) cancel: &'a Cancel,
@@ -102,7 +102,7 @@ fn join<T>(thread: thread::JoinHandle<T>) -> T {
 fn attend(child: &mut Child, job: &Job<'_>) -> Result<ExitStatus, Error> {
     let started = Instant::now();
     let mut pace = Pace::start(job.limits, started);
-    // Who has little time is looked at more often.
+    // A shorter timeout is checked more often.
     let period = LOOK.min(job.limits.timeout / 8);
     let mut next_look = started + period;
     let verdict = loop {

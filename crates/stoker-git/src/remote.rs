@@ -1,4 +1,4 @@
-//! Asks a remote which refs it has, and what a wanted ref stands for.
+//! Asks a remote which refs it has, and what a wanted ref points to.
 //!
 //! One process, one round trip; no store is needed or touched. The decision is
 //! [`stoker_core::refs`]'s.
@@ -20,16 +20,17 @@ const MAX_LISTING: usize = 64 * 1024 * 1024;
 /// Lists the refs of a remote, no more than `scope` needs.
 pub fn list(access: &Access, scope: Scope, cancel: &Cancel) -> Result<Vec<AdvertisedRef>, Error> {
     let listing = with_fresh_credentials(
-        (access, cancel),
-        |session| Ok(list_once(access, session, (scope, Trace::Nothing), cancel)?.stdout),
+        access,
+        cancel,
+        |session| Ok(list_once(access, session, scope, Trace::Nothing, cancel)?.stdout),
         |source| Error::ListRefs { remote: access.remote(), source },
     )?;
     let failed = |source| Error::ListRefs { remote: access.remote(), source };
     let refs = parse(&listing).map_err(failed)?;
     // To git a web page without a tab in it is a repository without refs.
     if refs.is_empty() && scope_of_all(scope) && is_web(access.url.transport()) {
-        let probe = |session: &Session| list_once(access, session, (scope, Trace::Packets), cancel);
-        let traced = with_fresh_credentials((access, cancel), probe, failed)?;
+        let probe = |session: &Session| list_once(access, session, scope, Trace::Packets, cancel);
+        let traced = with_fresh_credentials(access, cancel, probe, failed)?;
         if !traced.stderr.contains(PACKET) {
             return Err(failed(Fault::NotGit));
         }
@@ -47,7 +48,7 @@ enum Trace {
 /// What a trace says of a server that speaks git.
 const PACKET: &str = "packet:";
 
-/// Whether an empty answer means an empty repository.
+/// Whether an empty listing means an empty repository.
 fn scope_of_all(scope: Scope) -> bool {
     matches!(scope, Scope::BranchesAndTags | Scope::All)
 }
@@ -55,7 +56,8 @@ fn scope_of_all(scope: Scope) -> bool {
 fn list_once(
     access: &Access,
     session: &Session,
-    (scope, trace): (Scope, Trace),
+    scope: Scope,
+    trace: Trace,
     cancel: &Cancel,
 ) -> Result<Output, Fault> {
     let mut command = session.git();
@@ -83,7 +85,8 @@ fn list_once(
 
 /// Runs an operation, and once more if the server refused a credential that has since been renewed.
 pub(crate) fn with_fresh_credentials<T>(
-    (access, cancel): (&Access, &Cancel),
+    access: &Access,
+    cancel: &Cancel,
     operation: impl Fn(&Session) -> Result<T, Fault>,
     failed: impl Fn(Fault) -> Error,
 ) -> Result<T, Error> {
@@ -145,7 +148,7 @@ fn parse(listing: &[u8]) -> Result<Vec<AdvertisedRef>, Fault> {
     Ok(refs)
 }
 
-/// What is wrong with an id that is none of ours: SHA-256 has more digits.
+/// What is wrong with an id of another length: SHA-256 has more digits.
 fn why_not(id: &str) -> Fault {
     let is_sha256 = id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_sha256 { Fault::ObjectFormat } else { Fault::Damaged }

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::remote;
 use crate::store::{Location, Store, find_in_history};
 
-/// Where and how to look for a ref.
+/// Where and how to resolve a ref.
 #[derive(Debug, Clone, Copy)]
 pub struct Resolver<'a> {
     /// The repository.
@@ -19,12 +19,12 @@ pub struct Resolver<'a> {
     /// The store's directory, which is used only if the history is needed.
     pub store: &'a Path,
     /// How long to wait for another process to let go of the store.
-    pub patience: Duration,
+    pub lock_timeout: Duration,
     /// Whether a commit that no branch or tag reaches may be used.
     pub unreachable: Unreachable,
 }
 
-/// Resolves a ref: one listing of refs, and the history only for ids that are no advertised tip.
+/// Resolves a ref: one listing of refs, and the history only for ids that are not an advertised tip.
 pub fn resolve(
     resolver: &Resolver<'_>,
     wanted: &Wanted,
@@ -37,7 +37,7 @@ pub fn resolve(
         Answer::Resolved(resolution) => return Ok(resolution),
         Answer::NeedsHistory(query) => query,
     };
-    let store = Store::open(resolver.store, access.clone(), cancel, resolver.patience)?;
+    let store = Store::open(resolver.store, access.clone(), cancel, resolver.lock_timeout)?;
     let history = find_in_history(&store, &query)?;
     refs::resolve_in(&history, wanted, resolver.unreachable).map_err(failed)
 }
@@ -45,7 +45,7 @@ pub fn resolve(
 /// Searches the history of all branches and tags, which is fetched into the store first.
 ///
 /// For callers that list refs once for many wanted refs: [`remote::list`], then
-/// [`refs::resolve`] for each, then this where the answer needs the history.
+/// [`refs::resolve`] for each, then this if the history is needed.
 pub fn history(
     access: &Access,
     store: impl Into<Location>,

@@ -1,7 +1,7 @@
 //! Answers git when it asks for a user name or a password.
 //!
-//! Git runs our own program with the question as its argument. The environment tells it where the
-//! answer is, never what it is, and for which host it may be given: after a redirect to another
+//! Git runs our own program with the prompt as its argument. The environment says where the
+//! credential is, never what it is, and for which host it may be given: after a redirect to another
 //! host git asks again, and gets nothing.
 
 use std::ffi::OsString;
@@ -12,12 +12,12 @@ use crate::memfile::MemFile;
 
 /// The file with the password.
 pub(crate) const FILE: &str = "STOKER_ASKPASS_FILE";
-/// The user name, which is no secret.
+/// The user name, which is not secret.
 pub(crate) const USERNAME: &str = "STOKER_ASKPASS_USERNAME";
-/// The only host, with its port if it has one, that may be told.
+/// The only host, with its port if it has one, that may get the credential.
 pub(crate) const HOST: &str = "STOKER_ASKPASS_HOST";
 
-/// Answers one question of git, as the environment allows; `None` if the answer is nobody's
+/// Answers one prompt of git, as the environment allows; `None` if the prompt is for another
 /// business.
 ///
 /// `environment` looks up a variable; `prompt` is the program's only argument.

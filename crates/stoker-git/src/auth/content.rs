@@ -42,7 +42,7 @@ pub(super) fn words(error: &Error) -> String {
         Error::Empty { .. } => "is empty".to_owned(),
         Error::Malformed { fault, .. } => (*fault).to_owned(),
         Error::Encrypted { .. } => {
-            "is encrypted: it has a passphrase, and nobody is there to type it".to_owned()
+            "is encrypted with a passphrase, which Stoker can't ask for".to_owned()
         }
         Error::NoCertificate { .. } => "holds no certificate in PEM form".to_owned(),
         other => other.to_string(),
@@ -60,7 +60,7 @@ mod tests {
             (Content::Token, "canary\ncanary", Some("holds more than one line")),
             (Content::Token, "", Some("is empty")),
             (Content::Token, "canary\n", None),
-            (Content::SshKey, "canary", Some("is no private key")),
+            (Content::SshKey, "canary", Some("is not a private key")),
             (Content::SshKey, "-----BEGIN ENCRYPTED PRIVATE KEY-----", Some("passphrase")),
             (Content::KnownHosts, "# canary", Some("names no host")),
             (Content::GithubAppKey, "canary", Some("RSA private key")),
@@ -68,10 +68,13 @@ mod tests {
         ] {
             let file = MemFile::new(text.as_bytes()).unwrap();
             let found = content.fault(&file.path());
-            let told = found.as_deref().unwrap_or_default();
-            assert!(told.contains(fault.unwrap_or_default()), "{content:?}: {told}");
-            assert_eq!(found.is_some(), fault.is_some(), "{content:?}: {told}");
-            assert!(!told.contains("canary") && !told.contains("/proc"), "{told}");
+            let fault_text = found.as_deref().unwrap_or_default();
+            assert!(fault_text.contains(fault.unwrap_or_default()), "{content:?}: {fault_text}");
+            assert_eq!(found.is_some(), fault.is_some(), "{content:?}: {fault_text}");
+            assert!(
+                !fault_text.contains("canary") && !fault_text.contains("/proc"),
+                "{fault_text}"
+            );
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Substitute {
 /// Returns a substitute for a uid that has no entry; `None` if it has one, or there is no library.
 ///
 /// A uid that only a directory service knows counts as one without: the name that ssh then believes
-/// to be ours matters to nobody, because URLs name the user.
+/// to be ours does not matter, because URLs name the user.
 pub(super) fn substitute(uid: u32, gid: u32) -> Option<Substitute> {
     let mut passwd = fs::read("/etc/passwd").unwrap_or_default();
     if names(&passwd, uid) {

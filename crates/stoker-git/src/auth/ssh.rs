@@ -97,11 +97,11 @@ pub(super) fn grant(access: &Access, key: &Path, known_hosts: &Path) -> Result<G
     Ok(Granted { environment, _held: held })
 }
 
-/// Reads a private key that can be used unasked.
+/// Reads a private key without a passphrase.
 pub(super) fn read_key(path: &Path) -> Result<Secret, Error> {
     let secret = read("SSH key", path)?;
     if !secret.reveal().starts_with(b"-----BEGIN ") {
-        let fault = "does not begin with \"-----BEGIN\", so it is no private key";
+        let fault = "does not begin with \"-----BEGIN\", so it is not a private key";
         return Err(Error::Malformed { what: "SSH key", path: path.into(), fault });
     }
     if is_encrypted(secret.reveal()) {

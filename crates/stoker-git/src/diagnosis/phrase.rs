@@ -20,7 +20,7 @@ pub(super) const PHRASES: &[(&str, Class)] = &[
     ("could not read username", Class::Authentication),
     ("could not read password", Class::Authentication),
     ("invalid credentials", Class::Authentication),
-    // What GnuTLS and OpenSSL say when the other side answers in plain text.
+    // What GnuTLS and OpenSSL say when the other side responds in plain text.
     ("unexpected tls packet", Class::NoTls),
     ("wrong version number", Class::NoTls),
     ("packet length too long", Class::NoTls),

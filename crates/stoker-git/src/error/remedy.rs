@@ -39,11 +39,11 @@ fn of_credential(error: &auth::Error, remote: &SafeUrl) -> Option<Remedy> {
     Some(match error {
         auth::Error::Read { path, .. } | auth::Error::Empty { path, .. } => look_at(path),
         auth::Error::Malformed { path, .. } => {
-            step!("look at the file, without showing it: wc -lc {}", shown(path))
+            step!("count its lines without showing it: wc -lc {}", shown(path))
         }
         auth::Error::Encrypted { path } => {
             let path = shown(path);
-            step!("give a key without one; to make it so: ssh-keygen -p -N '' -f {path}")
+            step!("give a key without a passphrase; this removes it: ssh-keygen -p -N '' -f {path}")
         }
         auth::Error::NoCertificate { path } => {
             let path = shown(path);
@@ -87,10 +87,10 @@ fn of_app(error: &github_app::Error, api: &SafeUrl, key: &Path) -> Remedy {
 }
 
 fn look_at(path: &Path) -> Remedy {
-    step!("look at the file: ls -l {}", shown(path))
+    step!("check the file: ls -l {}", shown(path))
 }
 
-/// The first line of a key names its kind, and is no secret.
+/// The first line of a key names its kind, and is not secret.
 fn look_into(path: &Path) -> Remedy {
     step!("it should begin with -----BEGIN RSA PRIVATE KEY-----: head -n 1 {}", shown(path))
 }
@@ -145,7 +145,7 @@ fn of_fault(fault: &Fault, remote: &SafeUrl) -> Remedy {
             "check the URL and whether it needs credentials; this shows what it serves: curl -sSL {remote}"
         ),
         Fault::ObjectFormat => Remedy::step(
-            "use a repository with SHA-1 ids, as git init --object-format=sha1 makes it",
+            "use a repository with SHA-1 ids: git init --object-format=sha1 creates one",
         ),
         Fault::Redirected { to } => {
             step!("if that is right, use the URL that the repository has on {to}")
@@ -186,7 +186,7 @@ fn of_certificate(flaw: Flaw) -> Remedy {
 fn of_store(error: &store::Error) -> Remedy {
     use store::Error as Store;
     match error {
-        Store::Disk { path, .. } => step!("look at it: ls -ld {}", path.display()),
+        Store::Disk { path, .. } => step!("check it: ls -ld {}", path.display()),
         Store::Locked { .. } => Remedy::WaitForStore,
         Store::Foreign { .. } => Remedy::UseEmptyStore,
         Store::NotOurs { path } => Remedy::CheckStore { path: shown(path).to_string() },
@@ -197,7 +197,7 @@ fn of_store(error: &store::Error) -> Remedy {
             Remedy::RebuildStore
         }
         Store::NotACommit { commit } => step!("see what it is: git cat-file -t {commit}"),
-        Store::TreeTooLarge { id, .. } => step!("look at it: git ls-tree {id}"),
+        Store::TreeTooLarge { id, .. } => step!("list it: git ls-tree {id}"),
         Store::Cancelled => Remedy::step("run the same command again"),
     }
 }

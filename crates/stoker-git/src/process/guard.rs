@@ -55,9 +55,9 @@ impl Watched {
         Ok(Self(pidfd_open(pid_of(child), PidfdFlags::empty())?))
     }
 
-    /// Waits for the child's exit, and kills it once `told` says so.
-    pub(crate) fn end_when(self, told: &dyn Fn() -> bool) {
-        while !told() {
+    /// Waits for the child's exit, and kills it once `is_over` returns true.
+    pub(crate) fn end_when(self, is_over: &dyn Fn() -> bool) {
+        while !is_over() {
             let mut watched = [PollFd::new(&self.0, PollFlags::IN)];
             let tick = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
             if !matches!(poll(&mut watched, Some(&tick)), Ok(0) | Err(rustix::io::Errno::INTR)) {

@@ -38,35 +38,38 @@ const ALL_REFS: [&str; 2] =
 pub(super) fn top(
     store: &Store,
     session: &Session,
-    (repository, commit): (&Path, &Commit),
+    repository: &Path,
+    commit: &Commit,
 ) -> Result<(), Fault> {
-    commit_without(ONLY_THE_TOP, store, session, (repository, commit))
+    commit_without(ONLY_THE_TOP, store, session, repository, commit)
 }
 
 /// Fetches a commit and its trees. The server does not send again what the store has.
 pub(super) fn trees(
     store: &Store,
     session: &Session,
-    (repository, commit): (&Path, &Commit),
+    repository: &Path,
+    commit: &Commit,
 ) -> Result<(), Fault> {
-    commit_without(NO_FILES, store, session, (repository, commit))
+    commit_without(NO_FILES, store, session, repository, commit)
 }
 
 /// Fetches a commit, its trees and all files except big ones.
 pub(super) fn whole(store: &Store, session: &Session, commit: &Commit) -> Result<(), Fault> {
-    commit_without(NO_BIG_FILES, store, session, (&store.repository(), commit))
+    commit_without(NO_BIG_FILES, store, session, &store.repository(), commit)
 }
 
 fn commit_without(
     filter: &str,
     store: &Store,
     session: &Session,
-    (repository, commit): (&Path, &Commit),
+    repository: &Path,
+    commit: &Commit,
 ) -> Result<(), Fault> {
     let mut command = fetch(store, session, repository, filter);
     command.args(["--depth=1", "--force", "--", "origin"]);
     command.arg(format!("{commit}:refs/stoker/commit"));
-    execute(store, command, Vec::new(), (repository, MAX_BYTES))
+    execute(store, command, Vec::new(), repository, MAX_BYTES)
 }
 
 /// Fetches the files of a commit, except big ones, when its trees were fetched before.
@@ -74,7 +77,7 @@ pub(super) fn whole_again(store: &Store, session: &Session, commit: &Commit) -> 
     let repository = store.repository();
     let mut command = fetch(store, session, &repository, NO_BIG_FILES);
     command.args(["--depth=1", "--refetch", "--", "origin", commit.as_str()]);
-    execute(store, command, Vec::new(), (&repository, MAX_BYTES))
+    execute(store, command, Vec::new(), &repository, MAX_BYTES)
 }
 
 /// Fetches files by their ids.
@@ -93,7 +96,7 @@ pub(super) fn files(store: &Store, session: &Session, ids: &[ObjectId]) -> Resul
         for id in ids {
             writeln!(input, "{id}").expect("a string takes any text");
         }
-        execute(store, command, input.into_bytes(), (&repository, MAX_BYTES))?;
+        execute(store, command, input.into_bytes(), &repository, MAX_BYTES)?;
     }
     Ok(())
 }
@@ -106,14 +109,14 @@ pub(super) fn everything(store: &Store, session: &Session) -> Result<(), Fault> 
     remote_settings(&mut command, &store.access.url, NO_FILES);
     command.args(["fetch", "--no-tags", "--no-write-fetch-head", "--no-filter", "--", "origin"]);
     command.args(ALL_REFS);
-    execute(store, command, Vec::new(), (&repository, MAX_BYTES))
+    execute(store, command, Vec::new(), &repository, MAX_BYTES)
 }
 
 /// Fetches the commits of all branches and tags, without trees and files.
 pub(super) fn history(store: &Store, session: &Session, repository: &Path) -> Result<(), Fault> {
     let mut command = fetch(store, session, repository, NO_TREES);
     command.args(["--prune", "--force", "--", "origin"]).args(ALL_REFS);
-    execute(store, command, Vec::new(), (repository, MAX_HISTORY_BYTES))
+    execute(store, command, Vec::new(), repository, MAX_HISTORY_BYTES)
 }
 
 /// Fetches the same when a tag points to a tree. Git fails if an object that was requested by name
@@ -128,7 +131,7 @@ pub(super) fn history_apart(
     for (filter, refs) in [NO_TREES, ONLY_THE_TOP].into_iter().zip(ALL_REFS) {
         let mut command = fetch(store, session, repository, filter);
         command.args(["--prune", "--force", "--", "origin", refs]);
-        execute(store, command, Vec::new(), (repository, MAX_HISTORY_BYTES))?;
+        execute(store, command, Vec::new(), repository, MAX_HISTORY_BYTES)?;
     }
     Ok(())
 }
@@ -145,7 +148,8 @@ fn execute(
     store: &Store,
     mut command: Command,
     input: Vec<u8>,
-    (repository, mut max_arrived): (&Path, u64),
+    repository: &Path,
+    mut max_arrived: u64,
 ) -> Result<(), Fault> {
     let room = store.budget.as_ref().map(Budget::room).transpose()?;
     if let Some(room) = room {

@@ -3,7 +3,7 @@
 //! To sync a small part of a large repository, fetch the trees and then exactly the wanted
 //! files. To
 //! sync a whole repository that way would make the server walk the commit twice. A small fetch of
-//! the top directory tells which case it is.
+//! the top directory shows which case it is.
 
 use std::path::Path;
 
@@ -65,8 +65,9 @@ impl FetchStrategy {
 
 fn fetch_top(store: &Store, commit: &Commit, repository: &Path) -> Result<(), error::Error> {
     with_fresh_credentials(
-        (&store.access, &store.cancel),
-        |session| fetch::top(store, session, (repository, commit)),
+        &store.access,
+        &store.cancel,
+        |session| fetch::top(store, session, repository, commit),
         |source| store.not_fetched(commit, source),
     )
 }

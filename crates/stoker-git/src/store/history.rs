@@ -58,7 +58,8 @@ fn fetch_and_search(
     let failed = |source| Error::FetchHistory { remote: store.access.remote(), source };
     let fetch_by = |fetch: Fetch| {
         with_fresh_credentials(
-            (&store.access, &store.cancel),
+            &store.access,
+            &store.cancel,
             |session| fetch(store, session, history),
             failed,
         )

@@ -192,7 +192,7 @@ impl Objects {
             }
             return receive(index, header, &mut bytes);
         }
-        let mut content = Content::new(&mut self.responses, (kind, size), id);
+        let mut content = Content::new(&mut self.responses, kind, size, id);
         let received = receive(index, header, &mut content);
         let goes_on = matches!(received, Ok(ControlFlow::Continue(())));
         if content.has_wrong_id() {

@@ -41,7 +41,7 @@ impl World {
 }
 
 #[test]
-fn a_flipped_byte_anywhere_in_a_pack_is_mended_in_the_same_run() {
+fn a_flipped_byte_anywhere_in_a_pack_is_repaired_in_the_same_run() {
     let world = world(sample().file("dir/long", "0123456789".repeat(40)));
     for place in (12..800).step_by(29) {
         each_pack(&world.git(), ".pack", |file| flip(file, place, 0x40));
@@ -56,7 +56,7 @@ fn a_flipped_byte_anywhere_in_a_pack_is_mended_in_the_same_run() {
 
 // Git believes an index: what is where it points to is taken for the object.
 #[test]
-fn an_index_that_takes_one_object_for_another_is_mended_in_the_same_run() {
+fn an_index_that_takes_one_object_for_another_is_repaired_in_the_same_run() {
     let tree = sample().file("dir/twin/c", "d");
     for pair in [["main:a.txt", "main:dir/deep/c"], ["main:dir/deep", "main:dir/twin"]] {
         let world = world(tree.clone());
@@ -85,7 +85,7 @@ fn offset(index: &[u8], id: ObjectId) -> usize {
 }
 
 #[test]
-fn a_big_file_that_breaks_off_is_an_error_and_the_next_run_mends_it() {
+fn a_big_file_that_breaks_off_is_an_error_and_the_next_run_repairs_it() {
     let world = world(sample().noise("big", 3, 3_000_000));
     each_pack(&world.git(), ".pack", |file| flip(file, 2_000_000, 0x40));
     let mut source = world.open();
@@ -116,7 +116,7 @@ fn files_that_vanish_while_they_are_read_are_fetched_again() {
     let mut source = world.open();
     let (_, ids) = walk(&mut source);
     source.fetch(&ids).unwrap();
-    // Git is started anew after a break, and finds nothing.
+    // Git is started again after a break, and finds nothing.
     source.read(&ids, &mut |_, _, _| ControlFlow::Break(())).unwrap();
     fs::remove_dir_all(world.git().join("objects")).unwrap();
     let mut seen = Vec::new();

@@ -66,7 +66,7 @@ fn a_damaged_store_serves_the_commit_that_it_had_and_the_next_one() {
 }
 
 #[test]
-fn a_damaged_history_is_made_anew() {
+fn a_damaged_history_is_rebuilt() {
     let (repo, old) = Repo::with(sample()).unwrap();
     repo.commit(Edit::put(Tree::new().file("n", "n"))).unwrap();
     let access = public(&repo.url());

@@ -1,4 +1,4 @@
-//! Servers that never end, and operations that are told to.
+//! Servers that never end, and operations that are cancelled.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -21,7 +21,7 @@ fn silent(greeting: &'static [u8]) -> u16 {
     heard_by_silent(greeting).0
 }
 
-/// The same, and tells when somebody has said something.
+/// The same, and reports when a client has sent something.
 fn heard_by_silent(greeting: &'static [u8]) -> (u16, mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -87,7 +87,7 @@ fn a_silent_server_is_given_up_in_time_and_nothing_stays_behind() {
     }
 }
 
-// A16: told to end, it ends, whatever the server does.
+// A16: a cancelled operation ends, whatever the server does.
 #[test]
 fn a_cancelled_listing_ends_at_once_with_all_its_helpers() {
     let port = silent(b"");
@@ -105,7 +105,7 @@ fn a_cancelled_listing_ends_at_once_with_all_its_helpers() {
 }
 
 #[test]
-fn nobody_there_is_told_as_such() {
+fn a_port_without_a_listener_is_reported() {
     let dead = DeadPort::take().unwrap();
     let port = dead.number().unwrap();
     for scheme in ["http", "git"] {
@@ -119,7 +119,7 @@ fn nobody_there_is_told_as_such() {
 /// Set for the copy of this test that is going to be killed.
 const DOOMED: &str = "STOKER_TEST_DOOMED";
 
-// A1: whoever kills us kills git, too, and what git has started.
+// A1: a signal that kills the process kills git, too, and what git has started.
 #[test]
 fn git_and_its_helpers_end_with_us_even_if_we_are_killed() {
     if let Ok(url) = std::env::var(DOOMED) {

@@ -62,7 +62,7 @@ fn whatever_someone_else_has_under_our_names_is_refused_and_stays_as_it_is() {
         let theirs = place.directory().join(name);
         fs::create_dir_all(theirs.parent().unwrap()).unwrap();
         fs::write(&theirs, "mine").unwrap();
-        assert_refused(&place, name.split('/').next().unwrap(), (&repo, &commit));
+        assert_refused(&place, name.split('/').next().unwrap(), &repo, &commit);
         assert_eq!(fs::read(&theirs).unwrap(), b"mine", "{name}");
     }
     let place = Place::new();
@@ -70,10 +70,10 @@ fn whatever_someone_else_has_under_our_names_is_refused_and_stays_as_it_is() {
     fs::create_dir_all(elsewhere.join("refs/stoker")).unwrap();
     fs::create_dir(place.directory()).unwrap();
     std::os::unix::fs::symlink(&elsewhere, place.directory().join("repo.git")).unwrap();
-    assert_refused(&place, "repo.git", (&repo, &commit));
+    assert_refused(&place, "repo.git", &repo, &commit);
 }
 
-fn assert_refused(place: &Place, name: &str, (repo, commit): (&Repo, &stoker_testkit::git::Oid)) {
+fn assert_refused(place: &Place, name: &str, repo: &Repo, commit: &stoker_testkit::git::Oid) {
     let error = place.commit(&public(&repo.url()), commit).unwrap_err();
     let Error::Store { source: store::Error::Foreign { path }, .. } = error else {
         panic!("{name}: {error:?}")
@@ -201,7 +201,7 @@ fn a_store_that_was_begun_or_half_removed_is_still_ours() {
 }
 
 #[test]
-fn a_store_with_many_packs_makes_way_for_the_next_commit_without_the_files_that_nobody_wants() {
+fn a_store_with_many_packs_makes_way_for_the_next_commit_without_unwanted_files() {
     let (repo, commit) = plant();
     let place = Place::new();
     let access = public(&repo.url());

@@ -106,7 +106,7 @@ fn what_a_store_holds_outlives_a_server_that_lies_about_files() {
 
 // What the server has lost does not come back with another clone.
 #[test]
-fn a_file_that_the_server_has_not_is_asked_for_but_the_store_is_not_made_anew_again() {
+fn a_file_that_the_server_lost_is_requested_but_the_store_is_not_rebuilt_again() {
     let world = world();
     let (small, big) = world.fetch_small();
     let poll = || {
@@ -124,7 +124,7 @@ fn a_file_that_the_server_has_not_is_asked_for_but_the_store_is_not_made_anew_ag
 }
 
 #[test]
-fn a_tree_that_no_store_helps_with_is_fetched_anew_once_per_commit() {
+fn a_tree_that_a_rebuild_does_not_help_is_fetched_again_once_per_commit() {
     let world = world();
     world.fetch_small();
     let poll = |tree: u8| {

@@ -80,7 +80,7 @@ fn a_drip_is_as_good_as_a_stall() {
 }
 
 #[test]
-fn a_broken_connection_is_told_and_survived() {
+fn a_broken_connection_is_reported_and_survived() {
     let world = world();
     world.server.behave();
     world.sync(&Place::new()).unwrap();
@@ -153,7 +153,7 @@ fn a_tip_that_never_rests_does_not_matter() {
 }
 
 #[test]
-fn a_commit_that_is_advertised_and_then_refused_is_told_as_such() {
+fn a_commit_that_is_advertised_and_then_refused_is_reported() {
     let world = world();
     world.server.tell(Lie::MissingTip);
     let place = Place::new();

@@ -59,7 +59,7 @@ fn tokens_of_any_letters_open_the_door() {
 }
 
 #[test]
-fn missing_and_wrong_credentials_are_told_as_such() {
+fn missing_and_wrong_credentials_are_reported() {
     let world = world();
     let url = world.server.mount("plant", &world.repo);
     world.server.require(Wanted::Basic("robot".into(), "right".into()));
@@ -73,7 +73,7 @@ fn missing_and_wrong_credentials_are_told_as_such() {
     assert_eq!(error.remedy(), Some(Remedy::GiveCredential));
 }
 
-// B13: the file is read anew each time, and once more after a refusal.
+// B13: the file is read each time, and once more after a refusal.
 #[test]
 fn a_rotated_token_counts_at_once() {
     let world = world();
@@ -117,7 +117,7 @@ fn a_token_file_that_is_absent_empty_or_torn_is_named() {
     assert!(world.server.requests().is_empty());
 }
 
-// B12: the private CA is trusted, and nobody else.
+// B12: the private CA is trusted, and no other.
 #[test]
 fn certificates_are_verified() {
     let (repo, _) = Repo::with(Tree::new().file("a", "a")).unwrap();
@@ -170,7 +170,7 @@ fn redirects_are_followed_on_the_same_host_only() {
 }
 
 #[test]
-fn a_status_is_told_and_a_body_never() {
+fn a_status_is_reported_and_a_body_never() {
     let world = world();
     let url = world.server.mount("plant", &world.repo);
     let cases = [
@@ -218,7 +218,7 @@ fn old_servers_serve_tips_and_older_commits_alike() {
     }
 }
 
-// P21: pull requests are the bulk of what a forge advertises, and nobody asked for them.
+// P21: pull requests are the bulk of what a forge advertises, and Stoker does not request them.
 #[test]
 fn a_listing_asks_for_no_more_than_it_needs() {
     let world = world();
@@ -231,9 +231,9 @@ fn a_listing_asks_for_no_more_than_it_needs() {
     assert!(bytes < 1000, "{bytes}");
 }
 
-// B5: what was emptied, renamed or deleted is told, and nothing is taken away.
+// B5: an emptied, renamed or deleted repository is reported, and no file is deleted.
 #[test]
-fn a_repository_that_goes_away_is_told_and_its_store_stays() {
+fn a_repository_that_is_deleted_is_reported_and_its_store_stays() {
     let world = world();
     let url = world.server.mount("plant", &world.repo);
     let access = public(&url);

@@ -15,7 +15,7 @@ use stoker_testkit::git::{Oid, Repo, Tree};
 use crate::world::{Place, files, public};
 
 /// A proxy for `CONNECT` and for whole URLs. Every name leads to the one server behind it, so that
-/// a name that nobody can resolve proves that it was asked.
+/// a name that does not resolve proves that it was asked.
 struct Proxy {
     address: SocketAddr,
     /// The first line of every connection.
@@ -84,7 +84,7 @@ fn repository() -> (Repo, Oid) {
     Repo::with(Tree::new().file("a", "a").file("d/b", "b")).unwrap()
 }
 
-/// The same URL with a host that nobody can resolve.
+/// The same URL with a host that does not resolve.
 fn nowhere(server: &HttpServer, url: &str) -> String {
     url.replace(&server.address().to_string(), "git.invalid")
 }

@@ -113,7 +113,7 @@ fn an_old_commit_is_found_once_and_then_remembered() {
 }
 
 #[test]
-fn a_tag_on_a_directory_or_a_file_is_in_nobodys_way() {
+fn a_tag_on_a_directory_or_a_file_disturbs_no_other_ref() {
     let (repo, old) = Repo::with(Tree::new().file("f", "0").file("d/e/g", "0")).unwrap();
     repo.history("main", (1..20).map(|i| file(&i.to_string()))).unwrap();
     repo.config("uploadpack.allowFilter", "true").unwrap();
@@ -150,7 +150,7 @@ fn an_ambiguous_short_id_lists_its_candidates() {
 
 // S9, B5: what is gone is said to be gone.
 #[test]
-fn refs_and_repositories_that_are_gone_are_told_apart() {
+fn missing_refs_and_missing_repositories_are_distinguished() {
     let World { repo, .. } = world();
     let place = Place::new();
     let error = place.resolve(&public(&repo.url()), "develop").unwrap_err();
@@ -178,7 +178,7 @@ fn a_repository_of_another_user_can_be_named_explicitly() {
 }
 
 #[test]
-fn a_repository_with_the_object_format_sha256_is_told_as_such() {
+fn a_repository_with_the_object_format_sha256_is_reported() {
     let (repo, _) = Repo::with(file("1")).unwrap();
     let place = Place::new();
     let other = place.root.path().join("sha256.git");

@@ -14,7 +14,7 @@ use crate::world::{Place, files, public, walk};
 
 // R7: a store that was made for another URL counts for nothing.
 #[test]
-fn a_changed_url_begins_anew() {
+fn a_changed_url_starts_a_new_store() {
     let (one, first) = Repo::with(sample()).unwrap();
     let (other, second) = Repo::with(Tree::new().file("x", "x")).unwrap();
     let place = Place::new();

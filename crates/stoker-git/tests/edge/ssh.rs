@@ -60,7 +60,7 @@ fn a_key_as_secrets_hold_it_works() {
 }
 
 #[test]
-fn a_stranger_is_refused() {
+fn an_unknown_key_is_refused() {
     let world = world();
     let key = world.server.stranger_key().unwrap();
     let error = world.place.resolve(&world.access(key, world.server.known_hosts()), "main");
@@ -94,7 +94,7 @@ fn host_keys_are_strict() {
 }
 
 #[test]
-fn what_is_no_key_is_refused_before_anything_runs() {
+fn a_file_that_is_not_a_key_is_refused_before_anything_runs() {
     let world = world();
     let key = world.place.root.path().join("key");
     fs::write(&key, "ssh-ed25519 AAAA public, not private").unwrap();
@@ -106,7 +106,7 @@ fn what_is_no_key_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn a_repository_that_is_not_there_is_told_as_such() {
+fn a_repository_that_is_not_there_is_reported() {
     let mut world = world();
     let access = world.access(world.server.user_key(Kind::Ed25519), world.server.known_hosts());
     world.repo = Repo::empty().unwrap();

@@ -61,8 +61,8 @@ impl Place {
     ) -> Result<Resolution, Error> {
         let wanted = Wanted::read(&RefName::parse(wanted).unwrap()).unwrap();
         let directory = self.directory();
-        let patience = Duration::from_secs(1);
-        let resolver = Resolver { access, store: &directory, patience, unreachable };
+        let lock_timeout = Duration::from_secs(1);
+        let resolver = Resolver { access, store: &directory, lock_timeout, unreachable };
         resolve(&resolver, &wanted, &self.cancel)
     }
 }

@@ -60,16 +60,16 @@ pub enum Error {
     #[error("failed to reach the GitHub API: {0}")]
     Address(&'static str),
     /// The API did not answer in time.
-    #[error("failed to reach the GitHub API: no answer in time")]
+    #[error("failed to reach the GitHub API: no response in time")]
     TimedOut,
     /// The API said no.
-    #[error("the GitHub API answered {status}")]
+    #[error("the GitHub API returned status {status}")]
     Refused {
         /// The status of the answer.
         status: u16,
     },
     /// The answer is no token.
-    #[error("the GitHub API answered something that is not a token")]
+    #[error("the GitHub API returned something that is not a token")]
     Malformed,
     /// The exchange could not be run.
     #[error("failed to run the exchange")]

@@ -16,7 +16,7 @@ pub(super) struct Content<R> {
 }
 
 impl<R: Read> Content<R> {
-    pub(super) fn new(bytes: R, (kind, size): (ObjectKind, u64), id: ObjectId) -> Self {
+    pub(super) fn new(bytes: R, kind: ObjectKind, size: u64, id: ObjectId) -> Self {
         Self { bytes: bytes.take(size), hash: begin(kind, size), id, failure: None }
     }
 
@@ -83,7 +83,7 @@ mod tests {
     const TEXT: &[u8] = b"hello\n";
 
     fn read(stream: &[u8], id: ObjectId) -> (Option<Vec<u8>>, bool) {
-        let mut content = Content::new(stream, (ObjectKind::Blob, TEXT.len() as u64), id);
+        let mut content = Content::new(stream, ObjectKind::Blob, TEXT.len() as u64, id);
         let mut bytes = Vec::new();
         let read = content.read_to_end(&mut bytes).is_ok();
         assert_eq!(content.read(&mut [0]).is_ok(), read, "it stays as it is");
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn unread_bytes_are_skipped_but_must_be_complete() {
         let id = id_of(ObjectKind::Blob, TEXT);
-        let content = |stream: &'static [u8]| Content::new(stream, (ObjectKind::Blob, 6), id);
+        let content = |stream: &'static [u8]| Content::new(stream, ObjectKind::Blob, 6, id);
         assert!(content(TEXT).skip());
         assert!(!content(b"hell").skip());
     }

@@ -69,7 +69,8 @@ impl CommitSource {
             return self.run(fetch::whole_again);
         }
         let fetched = with_fresh_credentials(
-            (&self.store.access, &self.store.cancel),
+            &self.store.access,
+            &self.store.cancel,
             |session| fetch::files(&self.store, session, absent),
             |source| Error::FetchFiles {
                 remote: self.store.access.remote(),

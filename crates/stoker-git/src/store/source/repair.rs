@@ -30,9 +30,8 @@ impl CommitSource {
         self.objects = None;
         let repository = self.store.repository();
         match strategy {
-            FetchStrategy::Trees => self.run(|store, session, commit| {
-                fetch::trees(store, session, (&repository, commit))
-            })?,
+            FetchStrategy::Trees => self
+                .run(|store, session, commit| fetch::trees(store, session, &repository, commit))?,
             FetchStrategy::Whole => self.run(fetch::whole)?,
             FetchStrategy::Done => {}
         }
@@ -128,7 +127,7 @@ impl CommitSource {
     pub(super) fn fetch_trees(&mut self) -> Result<(), Error> {
         let repository = self.store.repository();
         let fetched =
-            self.run(|store, session, commit| fetch::trees(store, session, (&repository, commit)));
+            self.run(|store, session, commit| fetch::trees(store, session, &repository, commit));
         match fetched {
             Err(error) if is_not_our_ref(&error) => self.fetch_everything(),
             fetched => fetched,
@@ -158,7 +157,8 @@ impl CommitSource {
         fetch: impl Fn(&Store, &Session, &Commit) -> Result<(), Fault>,
     ) -> Result<(), Error> {
         with_fresh_credentials(
-            (&self.store.access, &self.store.cancel),
+            &self.store.access,
+            &self.store.cancel,
             |session| fetch(&self.store, session, &self.commit),
             |fault| self.store.not_fetched(&self.commit, fault),
         )
