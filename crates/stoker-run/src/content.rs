@@ -1,7 +1,8 @@
 //! Where the files of a run come from: a commit of a repository, or a working directory.
 //!
-//! A commit costs nothing until it is read. Where commit and profile are applied already and no
-//! file drifted, it is not read at all.
+//! A commit is read on demand. If commit and profile are already applied and no file drifted, git
+//! is
+//! not started.
 
 use std::time::{Duration, Instant};
 

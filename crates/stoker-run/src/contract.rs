@@ -1,4 +1,4 @@
-//! From a run's report to the fields of the agent's report that follow from it.
+//! Fills the fields of the agent's report that follow from a run's report.
 
 use stoker_api::contract::report::{Counts, DeletionBlocked, Drift, ForeignFiles, Report};
 use stoker_api::limit;

@@ -1,5 +1,5 @@
-//! The drift check that runs while the remote is asked for the commit: most often it is the one
-//! that is applied already.
+//! Checks for drift while the remote resolves the ref. Most polls resolve to the commit that is
+//! already applied, so the result is usually needed.
 
 use std::time::Instant;
 
@@ -41,7 +41,7 @@ fn check<E>(
     resolve: impl FnOnce() -> Result<Resolution, E>,
 ) -> (Result<Resolution, E>, Option<EarlyCheck>) {
     let Some((view, request)) = prepare(target) else { return (resolve(), None) };
-    view.check_while((&request, cancel), resolve, |resolved| {
+    view.check_while(&request, cancel, resolve, |resolved| {
         resolved.as_ref().is_ok_and(|found| found.commit.as_str() == request.commit)
     })
 }

@@ -11,7 +11,7 @@ use stoker_sync::{DiskError, OpenError, apply, compose, lock, plan, source, writ
 use crate::profile;
 use crate::report::RunReport;
 
-/// A run that failed: what it did all the same, and which step failed.
+/// A run that failed: what it had done, and which step failed.
 #[derive(Debug)]
 pub struct Failed {
     /// What was done. Files may have landed although the run failed.

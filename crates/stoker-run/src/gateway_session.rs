@@ -1,4 +1,4 @@
-//! The conversation with the gateway in one run: before files change, while they do, and after.
+//! The requests to the gateway in one run: before files change, while they change, and after.
 
 use std::collections::BTreeSet;
 use std::path::Path;

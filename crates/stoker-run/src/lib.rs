@@ -1,4 +1,4 @@
-//! One run of Stoker, for the CLI and for the agent: it introduces git, the engine and the gateway
+//! One run of Stoker, for the CLI and for the agent: it connects git, the engine and the gateway
 //! to each other.
 //!
 //! It does not resolve refs, does not read flags or objects of a cluster, and prints nothing: the
@@ -7,11 +7,11 @@
 //! # Flow
 //!
 //! ```text
-//! recover(target)                      finish or undo what a killed run left; before git is asked
-//!   └─ check_while(resolve)            drift check of the live files while the remote answers
+//! recover(target)                      finish or undo what a killed run left, before git is contacted
+//!   └─ check_while(resolve)            drift check of the live files while the remote resolves the ref
 //! sync(target, content, recovered)     open ─ plan ─ ask gateway ─ write ─ lock ─ apply ─ scan
 //!   └─ Ok(RunReport)                   everything that was done, as data
-//!   └─ Err(Failed { report, error })   what was done all the same, and which step failed
+//!   └─ Err(Failed { report, error })   what was done before that, and which step failed
 //! ```
 //!
 //! [`plan`] ends after planning. [`scan_owed`] only makes up for scans that earlier runs owe.

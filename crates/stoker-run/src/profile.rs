@@ -1,6 +1,6 @@
-//! From a profile to what the engine is asked: templates in paths and patches filled in.
+//! Makes the engine's request from a profile: renders the templates in paths and patches.
 //!
-//! The CLI and the agent share it, so that the same profile means the same files everywhere.
+//! The CLI and the agent share it, so that a profile means the same files in both.
 
 use std::collections::BTreeMap;
 
@@ -119,16 +119,25 @@ impl Error {
 
 impl Filler<'_> {
     fn fill(&self, wanted: &gatewaysync::Mapping) -> Result<Mapping, Error> {
-        let source = self.text("source", &wanted.source)?;
-        let destination = self.text("destination", &wanted.destination)?;
-        let kind = match wanted.mapping_type {
+        // Without `..`: the compiler asks here for every new field of a mapping.
+        let gatewaysync::Mapping {
+            source,
+            destination,
+            mapping_type,
+            required,
+            prune,
+            template,
+            patches,
+        } = wanted;
+        let source = self.text("source", source)?;
+        let destination = self.text("destination", destination)?;
+        let kind = match mapping_type {
             Some(MappingType::Dir) => MappingKind::Dir,
             Some(MappingType::File) | None if destination.ends_with('/') => MappingKind::IntoDir,
             Some(MappingType::File) => MappingKind::File,
             None => MappingKind::Inferred,
         };
-        let patches =
-            wanted.patches.iter().map(|patch| self.patch(patch)).collect::<Result<_, _>>();
+        let patches = patches.iter().map(|patch| self.patch(patch)).collect::<Result<_, _>>();
         let is_on = |flag: Option<bool>, default| flag.unwrap_or(default);
         let destination = self.path("destination", destination)?;
         if let Err(fault) = reserved::check_mapped(&destination) {
@@ -138,13 +147,9 @@ impl Filler<'_> {
             source: self.path("source", source)?,
             destination,
             kind,
-            presence: if is_on(wanted.required, false) {
-                Presence::Required
-            } else {
-                Presence::Optional
-            },
-            prune: if is_on(wanted.prune, true) { Prune::Foreign } else { Prune::OwnOnly },
-            template: if is_on(wanted.template, false) { Templating::On } else { Templating::Off },
+            presence: if is_on(*required, false) { Presence::Required } else { Presence::Optional },
+            prune: if is_on(*prune, true) { Prune::Foreign } else { Prune::OwnOnly },
+            template: if is_on(*template, false) { Templating::On } else { Templating::Off },
             patches: patches?,
         })
     }

@@ -1,5 +1,6 @@
-//! What a killed run left is finished first: before git is asked, because git may be away for long,
-//! and a mixture of two commits must not stay live meanwhile.
+//! Finishes a killed run before git is contacted. Git may be unreachable for hours, and files of
+//! two
+//! commits must not stay mixed that long.
 
 use std::time::{Duration, Instant};
 
@@ -55,7 +56,7 @@ pub fn inspect(target: &Target) -> Recovered {
 }
 
 impl Recovered {
-    /// A run that begins without a look at what a killed one left: [`sync`](crate::sync) finishes
+    /// A run that does not first check for a killed one: [`sync`](crate::sync) finishes
     /// that when it opens the data directory.
     pub fn none() -> Self {
         let report = RunReport::default();
@@ -95,7 +96,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Opens the data directory. If that changes live files, the gateway is told, as after any
+    /// Opens the data directory. If that changes live files, the gateway is asked to scan, as after any
     /// change.
     pub(crate) fn open(&mut self, options: &Options) -> Result<Engine, Error> {
         match self.wait_and_open(options).map_err(Error::Open)? {

@@ -1,4 +1,4 @@
-//! What came of a run, as data: the CLI's JSON and the agent's report are made from it.
+//! The result of a run as data. The CLI's JSON and the agent's report are made from it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -61,10 +61,10 @@ pub(crate) struct Run<'a> {
     started: Instant,
 }
 
-/// Live files were changed.
+/// The result of a step that changed live files.
 struct Applied {
     report: Report,
-    /// Why some of them were not that should be.
+    /// Why some files could not be changed.
     missed: Option<Error>,
 }
 
@@ -173,12 +173,13 @@ impl<'a> Run<'a> {
         // Which projects an earlier run had touched is not known any more: then all of ours count.
         let projects = if owes_projects { engine.view().projects() } else { report.projects };
         let scanned = session.scan(&mut engine, &projects, self);
-        // That files are not in place is the greater news.
+        // Files that are not in place matter more than a failed scan.
         missed.map_or(scanned, Err)
     }
 
     fn plan(&mut self, supply: &mut dyn Supply, commit: &str) -> Result<(), Error> {
-        let (planned, took) = self.timed(supply, |run, supply| run.look_and_plan(supply, commit));
+        let (planned, took) =
+            self.timed(supply, |run, supply| run.plan_without_lock(supply, commit));
         self.report.durations.plan += took;
         let plan = planned?;
         self.drifted(&plan, Repair::Planned);
@@ -202,17 +203,17 @@ impl<'a> Run<'a> {
         session.scan(&mut engine, &projects, self)
     }
 
-    /// Plans from a look at the data directory: nothing is locked, nothing is written.
-    fn look_and_plan(&mut self, supply: &mut dyn Supply, commit: &str) -> Result<Plan, Error> {
+    /// Plans without the lock: nothing is written.
+    fn plan_without_lock(&mut self, supply: &mut dyn Supply, commit: &str) -> Result<Plan, Error> {
         let mut request = self.target.request(commit).map_err(Error::Profile)?;
         let data = &self.target.data;
         let mut view = View::open_following(&data.data, &data.follow).map_err(Error::Open)?;
         self.found(&view);
         view.set_early_check(self.early.take());
-        look_briefly(&view, &mut request);
+        limit_drift_check(&view, &mut request);
         self.progress.phase(Phase::Comparing);
         let mut planned = view.plan(supply, &request, self.cancel);
-        // A deletion that would stop a sync is planned all the same, and warned of.
+        // A deletion that would stop a sync is still planned, with a warning.
         let warning = match &planned {
             Err(plan::Error::MassDeletion(blocked)) => {
                 self.report.blocked = Some(blocked.clone());
@@ -246,11 +247,11 @@ impl<'a> Run<'a> {
         let mut engine = self.open(&self.target.data)?;
         self.found(engine.view());
         engine.set_early_check(self.early.take());
-        look_briefly(engine.view(), &mut request);
+        limit_drift_check(engine.view(), &mut request);
         self.progress.phase(Phase::Comparing);
         if engine.view().commit() != Some(commit) {
             // A fetch may take long, and other runs wait for us meanwhile. That our name can't be
-            // written is no reason to fail.
+            // written does not fail the run.
             drop(engine.write_holder());
         }
         let plan = engine.plan(supply, &request, self.cancel);
@@ -262,7 +263,7 @@ impl<'a> Run<'a> {
         Ok((engine, plan))
     }
 
-    /// Asks the gateway, if there is one and there is something to tell it.
+    /// Asks the gateway, if there is one and files or owed scans concern it.
     fn ask_gateway(
         &mut self,
         engine: &mut Engine,
@@ -357,8 +358,8 @@ impl<'a> Run<'a> {
 }
 
 /// A run that applies another commit compares only what it touches, so that its cost follows the
-/// change; a check of every byte is done all the same.
-fn look_briefly(view: &View, request: &mut Request) {
+/// change. A check of every byte is not shortened.
+fn limit_drift_check(view: &View, request: &mut Request) {
     let is_other = view.commit().is_some_and(|commit| commit != request.commit);
     if is_other && request.drift_check == DriftCheck::Stat {
         request.drift_check = DriftCheck::Touched;

@@ -1,5 +1,5 @@
-//! The gateway's scan lock during one run: taken when everything is written, renewed between two
-//! directories, and released by the scan that follows.
+//! The gateway's scan lock during one run: taken after all files are written, renewed between two
+//! directories, released by the scan that follows.
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ impl ScanLock {
     pub(crate) fn renew(&mut self) {
         let Some(held) = self.held.filter(|held| held.is_short()) else { return };
         let started = Instant::now();
-        // Without it the renames go on all the same: there is no way back by now. Nor is it asked
+        // Without it the renames continue: they can't be undone by now. Nor is it asked
         // for again: the run would wait for a silent gateway at every directory.
         match self.gateway.renew(held) {
             Ok(lock) => self.keep(&lock),

@@ -1,4 +1,4 @@
-//! The receiving end of a run: a data directory, the profile for it, and its gateway.
+//! What a run writes to: a data directory, the profile for it, and its gateway.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub struct Target {
 pub struct GatewayTarget {
     /// How it is reached. The run sets the cancel flag.
     pub options: stoker_ignition::Options,
-    /// What it means that it does not answer.
+    /// What a run does if it does not respond.
     pub absence: GatewayAbsence,
 }
 

@@ -1,4 +1,4 @@
-//! What people should know of a run although it went on. The message is made when it is printed.
+//! Warnings of a run. They are data; the message is made when a program prints it.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -30,11 +30,11 @@ pub enum Warning {
         /// How many files would go.
         files: u64,
     },
-    /// Another run is at work, or was killed. This one only looks.
+    /// Another run is at work, or was killed. This one only reads.
     Unfinished,
     /// A killed run could not be finished.
     NotFinished,
-    /// The gateway is not up. The files have landed all the same.
+    /// The gateway is not up. The files are in place.
     GatewayNotReady(stoker_ignition::Error),
     /// The gateway has no scan lock, or not for both halves.
     ScanLockNotOffered,
