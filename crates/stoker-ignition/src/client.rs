@@ -1,5 +1,5 @@
-//! Asks a gateway and waits for the response: key, deadline, cancellation, and the second port where
-//! the first does not do.
+//! Sends a request to a gateway and waits for the response: key, deadline, cancellation, and the
+//! second port if the first fails.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +42,7 @@ pub(crate) enum Access {
 }
 
 impl Client {
-    /// Prepares; contacts nobody.
+    /// Prepares, without contacting the gateway.
     pub(crate) fn new(options: Options) -> Result<Self, Error> {
         let Options { endpoint, api_key_file, ca_file, limits, cancel } = options;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -123,7 +123,7 @@ impl Client {
         let key = match (access, &self.key_file) {
             (Access::Public, _) => None,
             (Access::Key, None) => return Err(Error::NoKey),
-            // Read anew for every call: it may have been rotated since.
+            // Read for every call: it may have been rotated since.
             (Access::Key, Some(path)) => Some(Key::read(path)?),
         };
         let Limits { connect: connect_within, body: body_limit, .. } = self.limits;
@@ -150,7 +150,7 @@ impl Client {
         tokio::time::timeout(within, self.send(request)).await.unwrap_or_else(late)
     }
 
-    /// Asks where it worked last, and elsewhere if nobody answers or a secure channel is demanded.
+    /// Sends to the port that worked last, and to the other if there is no response or TLS is demanded.
     ///
     /// Only a request that was not served is asked twice: no connection, 403, or a redirect.
     async fn send(&self, request: &Request<'_>) -> Result<Response, Error> {

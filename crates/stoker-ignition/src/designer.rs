@@ -1,6 +1,8 @@
-//! Designer sessions: whether somebody edits on the gateway, and what that means for us.
+//! Designer sessions: whether a user edits on the gateway, and what that means for a run.
 //!
-//! Under `wait` and `fail` we write only if we *know* that nobody does: no answer is not a no.
+//! With `wait` and `fail` a run writes only if it *knows* that there is no session: a missing
+//! response
+//! does not count as none.
 
 use std::time::{Duration, Instant};
 
@@ -48,15 +50,15 @@ impl Gateway {
 
     /// Waits as the policy says; before anything is written.
     pub fn wait_for_designers(&self, policy: Policy) -> Result<(), Error> {
-        let patience = match policy {
+        let timeout = match policy {
             Policy::Proceed | Policy::Fail => return self.check_designers(policy),
-            Policy::Wait(patience) => patience,
+            Policy::Wait(timeout) => timeout,
         };
         let (started, mut pace) = (Instant::now(), Pace::new());
         loop {
             let closed = self.check_designers(policy);
             let is_settled = matches!(closed, Ok(()) | Err(Error::Cancelled));
-            let left = patience.saturating_sub(started.elapsed());
+            let left = timeout.saturating_sub(started.elapsed());
             if is_settled || left.is_zero() {
                 return closed;
             }

@@ -1,5 +1,5 @@
-//! Where the gateway is: parsed once, without credentials, and the two ports of a gateway beside
-//! us.
+//! The address of the gateway: parsed once, without credentials; and the two ports of a gateway in
+//! the same pod.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ const LIMIT: usize = 2048;
 pub struct Endpoint {
     /// Tried first.
     pub(crate) first: Address,
-    /// Tried where the first does not answer or the gateway demands a secure channel.
+    /// Tried if the first does not respond or the gateway demands TLS.
     pub(crate) fallback: Option<Address>,
 }
 
@@ -89,7 +89,9 @@ impl Address {
         }
         let port = match authority.port() {
             Some(port) => port.as_u16(),
-            None if authority.as_str() != authority.host() => return refuse("its port is no port"),
+            None if authority.as_str() != authority.host() => {
+                return refuse("its port is not a number from 1 to 65535");
+            }
             None if is_tls => 443,
             None => 80,
         };

@@ -46,9 +46,9 @@ pub enum Error {
     ConnectionRefused { call: Call },
     #[error("{call} failed: the gateway can't be reached")]
     Unreachable { call: Call, source: io::Error },
-    #[error("{call} failed: no complete answer within {}", spoken(*.within))]
+    #[error("{call} failed: no complete response within {}", spoken(*.within))]
     TimedOut { call: Call, within: Duration },
-    #[error("{call} failed: the connection was lost before the answer was complete")]
+    #[error("{call} failed: the connection was lost before the response was complete")]
     ConnectionLost { call: Call },
     #[error("{call} failed: one side speaks TLS and the other does not")]
     TlsMismatch { call: Call },
@@ -74,18 +74,18 @@ pub enum Error {
     #[error("{call} failed: unexpected status {status}")]
     UnexpectedStatus { call: Call, status: u16 },
 
-    #[error("{call} failed: the answer is not JSON")]
+    #[error("{call} failed: the response is not JSON")]
     NotJson { call: Call },
-    #[error("{call} failed: the answer is not understood: {why}")]
+    #[error("{call} failed: the response is not understood: {why}")]
     Malformed { call: Call, why: &'static str },
-    #[error("{call} failed: the answer is larger than {limit} bytes")]
+    #[error("{call} failed: the response is larger than {limit} bytes")]
     TooLarge { call: Call, limit: usize },
 
     #[error("the gateway is starting (waited {} s)", .waited.as_secs())]
     NotReady { waited: Duration },
     #[error("the gateway is not commissioned (waited {} s)", .waited.as_secs())]
     NotCommissioned { waited: Duration },
-    #[error("the scan lock of {half} is held by somebody else or by a run that was killed, after {} s", .waited.as_secs())]
+    #[error("the scan lock of {half} is held by another client or by a killed run, after {} s", .waited.as_secs())]
     LockHeld { half: Half, waited: Duration },
     #[error("the scan lock of {half} was not granted, after {} s", .waited.as_secs())]
     LockTimedOut { half: Half, waited: Duration },

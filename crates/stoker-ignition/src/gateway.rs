@@ -19,7 +19,7 @@ const LEAST_HOLD: Duration = Duration::from_secs(10);
 pub struct Options {
     /// Where it is.
     pub endpoint: Endpoint,
-    /// File that holds `name:secret`; read anew for every call.
+    /// File that holds `name:secret`; read for every call.
     pub api_key_file: Option<PathBuf>,
     /// PEM file of the authorities that may sign its certificate.
     pub ca_file: Option<PathBuf>,
@@ -29,19 +29,19 @@ pub struct Options {
     pub cancel: Cancel,
 }
 
-/// How long anything may take, and how large an answer may be.
+/// How long anything may take, and how large a response may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// One call, from the first packet to the last byte of its answer; never more than `gateway`.
+    /// One call, from the first packet to the last byte of its response; never more than `gateway`.
     pub call: Duration,
     /// The connection alone; part of `call`.
     pub connect: Duration,
-    /// Bytes of one answer.
+    /// Bytes of one response.
     pub body: usize,
     /// What is waited for: a gateway to come up, a lock to be free, a scan to end
     /// (`--gateway-timeout`).
     pub gateway: Duration,
-    /// How long the gateway keeps a scan lock that nobody lets go; capped at `gateway`, but not
+    /// How long the gateway keeps a scan lock that is not released; capped at `gateway`, but not
     /// below 10 s.
     pub hold: Duration,
 }
@@ -84,10 +84,10 @@ impl fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// Prepares to talk to a gateway; contacts nobody.
+    /// Prepares requests to a gateway, without contacting it.
     pub fn connect(mut options: Options) -> Result<Self, Error> {
         let limits = &mut options.limits;
-        // Who gives a gateway two seconds does not mean ten for every question.
+        // A gateway timeout of two seconds also limits each request.
         limits.call = limits.call.min(limits.gateway);
         limits.connect = limits.connect.min(limits.call);
         // After a kill the next run, as patient as this one, outwaits what this one left.

@@ -8,7 +8,7 @@ use crate::gateway::Gateway;
 use crate::response::Response;
 use crate::scan::Pace;
 
-/// What the last look gets, though the time is over.
+/// The time of the last request, after the deadline.
 pub(crate) const A_MOMENT: Duration = Duration::from_millis(500);
 
 /// Whether the gateway is in service.
@@ -18,11 +18,11 @@ pub enum Readiness {
     Running,
     /// Up, and not in service yet.
     Starting,
-    /// Waits for somebody to commission it.
+    /// Waits to be commissioned.
     NeedsCommissioning,
-    /// Nobody there, or nobody we can talk to.
+    /// Not reachable.
     Unreachable(Error),
-    /// Something answers, and it does not sound like a gateway.
+    /// The response is not that of a gateway.
     Unknown(Error),
 }
 
@@ -66,7 +66,7 @@ impl Gateway {
         }
     }
 
-    /// Waits until the gateway is in service, as long as the limits allow to somebody who has
+    /// Waits until the gateway is in service, as long as the limits allow a caller that has
     /// waited before.
     pub(crate) fn wait_until_running(&self, before: Duration) -> Result<(), Error> {
         let started = Instant::now();

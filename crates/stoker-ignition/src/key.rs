@@ -9,7 +9,7 @@ use crate::error::Error;
 
 /// Far more than a token needs.
 const LIMIT: u64 = 4096;
-/// A shorter secret may well be part of an innocent answer.
+/// A shorter secret may occur in a harmless response.
 const TELLING: usize = 12;
 
 /// Returns what is wrong with a file that should hold an API key. Neither its path nor anything of
@@ -46,7 +46,7 @@ impl Key {
         }
         match line.split_once(':') {
             Some((name, secret)) if !name.is_empty() && !secret.is_empty() => {}
-            // The gateway would answer 401 to this: no need to show it half a key.
+            // The gateway would return 401: do not send it half a key.
             _ => return Err("it must hold name:secret, the whole token as the gateway showed it"),
         }
         Ok(Self(line.to_owned()))
@@ -59,7 +59,7 @@ impl Key {
         Some(value)
     }
 
-    /// Returns whether these bytes hold the secret: such an answer must not reach a message.
+    /// Returns whether these bytes hold the secret: such a response must not reach a message.
     pub(crate) fn is_echoed_in(&self, bytes: &[u8]) -> bool {
         let secret = self.0.split_once(':').map_or("", |(_, secret)| secret).as_bytes();
         secret.len() >= TELLING && bytes.windows(secret.len()).any(|window| window == secret)

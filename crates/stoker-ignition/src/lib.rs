@@ -6,7 +6,7 @@
 //!
 //! # Flow
 //!
-//! 1. [`Gateway::connect`] reads options, contacts nobody.
+//! 1. [`Gateway::connect`] reads options, without contacting the gateway.
 //! 2. [`Gateway::preflight`] reads the key, then asks whether the gateway is in service and takes our key:
 //!    [`Preflight::Scan`] goes on with 3, [`Preflight::FilesOnly`] writes the files without lock and scan,
 //!    an error writes nothing.
@@ -22,10 +22,10 @@
 //!
 //! - Every call has a total deadline and a cap on what it reads, and ends within 100 ms of
 //!   [`Cancel`]; but [`Gateway::release`] has 3 s, cancelled or not.
-//! - The API key is read anew for every call, sent to the gateway only, and part of no value that
+//! - The API key is read for every call, sent to the gateway only, and part of no value that
 //!   can be printed.
 //! - No redirect is followed, no proxy is used, no body is parsed before its status and content
-//!   type were looked at.
+//!   type were checked.
 //! - [`Scan::Done`] is said only after the gateway's own scan status has changed since our request.
 //!
 //! # Assumes

@@ -1,7 +1,7 @@
-//! The scan lock: while we hold it the gateway keeps its hands off, so that it never scans half a
+//! The scan lock: while Stoker holds it the gateway does not scan, so that it never reads half a
 //! change.
 //!
-//! There is no release: a scan of the same half lets the lock go, or the end of its hold time does.
+//! There is no release request: a scan of the same half ends the lock, or its hold time does.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::scan::Pace;
 
-/// How long the gateway itself waits for the lock before it answers 408.
+/// How long the gateway itself waits for the lock before it returns 408.
 const ACQUIRE: Duration = Duration::from_secs(5);
 
-/// How much later than the last moment an answer may come.
+/// How much later than the deadline a response may come.
 const SLACK: Duration = Duration::from_secs(1);
 
 /// How long it may take to let locks go: little enough for a run that was asked to end.
@@ -51,9 +51,9 @@ pub struct Refusal {
     pub held: Option<Held>,
 }
 
-/// One answer to one wish.
+/// The response to one lock request.
 enum Grant {
-    /// In answer to a request that was made then.
+    /// When the request was sent.
     Given(Instant),
     NotOffered,
     /// Ask again: this is what we say if it stays so.
@@ -78,7 +78,7 @@ impl Held {
 }
 
 impl Gateway {
-    /// Takes the scan lock of these halves, asking again while somebody else has it, as long as the
+    /// Takes the scan lock of these halves, asking again while another client has it, as long as the
     /// limits allow.
     ///
     /// On an error nothing must be renamed.
@@ -93,15 +93,15 @@ impl Gateway {
     /// run out first.
     pub fn renew(&self, held: Held) -> Result<Lock, Error> {
         // A gateway may refuse even the holder until the old hold is over.
-        let patience = self.limits.gateway.max(held.left() + ACQUIRE);
-        self.take(held.halves, patience).map_err(|refusal| refusal.error)
+        let timeout = self.limits.gateway.max(held.left() + ACQUIRE);
+        self.take(held.halves, timeout).map_err(|refusal| refusal.error)
     }
 
     /// Lets locks go under which nothing was changed: asks for a scan of their halves, and does not
     /// wait for its end.
     ///
     /// Best effort and brief, for a run that was cancelled, too: what is not let go runs out. A
-    /// lock whose time is over is left alone, because by now it may be somebody else's.
+    /// lock whose time is over is left alone, because by now it may be another client's.
     pub fn release(&self, held: Held) {
         if held.left().is_zero() {
             return;
@@ -113,8 +113,8 @@ impl Gateway {
         }
     }
 
-    fn take(&self, halves: Halves, patience: Duration) -> Result<Lock, Refusal> {
-        let deadline = Instant::now() + patience;
+    fn take(&self, halves: Halves, timeout: Duration) -> Result<Lock, Refusal> {
+        let deadline = Instant::now() + timeout;
         let mut held: Option<Held> = None;
         for half in halves.iter() {
             match self.take_half(half, deadline) {

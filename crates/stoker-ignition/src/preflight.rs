@@ -1,4 +1,4 @@
-//! How a run goes about a gateway: with lock and scan, files only, or not at all.
+//! Decides how a run treats the gateway: with lock and scan, files only, or not at all.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ pub enum Preflight {
     FilesOnly {
         /// `Skipped` ends well with a warning; `Owed` ends badly and is made up for by a later run.
         scan: Scan,
-        /// What to tell the user.
+        /// What the user should know.
         why: Error,
     },
 }
@@ -49,11 +49,11 @@ impl Gateway {
         data: DataDirectory,
     ) -> Result<Preflight, Error> {
         // A key that can't be used is reported before anything is written, though the gateway may
-        // not answer.
+        // not respond.
         self.client.check_key_file()?;
         let asked = Instant::now();
         let started = match (self.readiness(), data) {
-            // What pings oddly may still serve the API: its answer to the key counts for more.
+            // A gateway with an odd ping may still serve the API: its response to the key decides.
             (Readiness::Running | Readiness::Unknown(_), _) => Ok(()),
             (away @ Readiness::Unreachable(_), _) => away.in_service(Duration::ZERO),
             (early @ (Readiness::Starting | Readiness::NeedsCommissioning), DataDirectory::New) => {

@@ -1,4 +1,4 @@
-//! Which projects the gateway has loaded, as far as it lets us know.
+//! Which projects the gateway has loaded, if it lets Stoker ask.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ pub enum Verification {
     Loaded,
     /// These are not.
     Missing(Vec<String>),
-    /// The gateway did not give an answer that can be understood: a warning, not a failure.
+    /// The gateway's response is not understood: a warning, not a failure.
     NotVerified(Error),
 }
 

@@ -1,9 +1,9 @@
-//! Where a redirect leads: what it means to us, and as much of it as may be shown.
+//! Where a redirect leads, and how much of it may be shown.
 
 /// How much of an address is shown.
 const SHOWN: usize = 200;
 
-/// Where a redirect leads, as far as it tells us something.
+/// Where a redirect leads, if that is of use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Redirect {
     None,

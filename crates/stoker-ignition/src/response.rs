@@ -1,11 +1,11 @@
-//! What came back: status first, then content type, then body, in this order and in no other.
+//! Reads a response: status first, then content type, then body.
 
 use serde_json::Value;
 
 use crate::error::{Call, Error};
 use crate::redirect::Redirect;
 
-/// An answer of the gateway. The body is there only for a status of success.
+/// A response of the gateway. The body is there only for a status of success.
 pub(crate) struct Response {
     pub(crate) call: Call,
     pub(crate) status: u16,
@@ -15,7 +15,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// Returns whether a gateway that answers so may well be content on its TLS port.
+    /// Returns whether a gateway with this response may accept the request on its TLS port.
     pub(crate) fn wants_secure_channel(&self) -> bool {
         self.status == 403 || matches!(self.redirect, Redirect::Secure(_))
     }
@@ -39,7 +39,7 @@ impl Response {
         }
     }
 
-    /// Returns the JSON of a successful answer.
+    /// Returns the JSON of a successful response.
     pub(crate) fn json(self) -> Result<(Call, Value), Error> {
         let answer = self.successful()?;
         let kind = answer.content_type.split(';').next().unwrap_or_default().trim();

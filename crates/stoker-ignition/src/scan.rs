@@ -1,5 +1,5 @@
-//! Scans: asks for the halves that changed, projects first, and waits until the gateway says that
-//! it looked.
+//! Requests scans of the halves that changed, in order, and waits until the gateway reports that
+//! they are done.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ const RETRIES: [Duration; 4] = [
     Duration::from_mins(1),
 ];
 
-/// What the last look gets, though the time is over.
+/// The time of the last request, after the deadline.
 const A_MOMENT: Duration = Duration::from_millis(500);
 
 /// What became of one half.
@@ -53,7 +53,7 @@ pub(crate) struct Status {
     timestamp: i64,
 }
 
-/// Growing pauses between two looks at the same thing.
+/// Growing pauses between two requests.
 pub(crate) struct Pace(Duration);
 
 impl Scan {
@@ -179,7 +179,7 @@ impl Gateway {
             match self.scan_status(half, left.max(A_MOMENT)) {
                 Ok(now) if now.is_after(before) => return Ok(()),
                 Ok(_) => {}
-                // A gateway that stumbles may still have scanned: look again until the time is
+                // A gateway that stumbles may still have scanned: ask again until the time is
                 // over.
                 Err(error) if error.is_passing() => {}
                 Err(error) => return Err(error),

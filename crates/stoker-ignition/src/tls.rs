@@ -1,5 +1,5 @@
-//! Whom we trust on a TLS connection: a given authority, else the system's, else the loopback
-//! interface itself.
+//! Which certificates are trusted: a given CA, else the system's, else any on the loopback
+//! interface.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(crate) fn certificate_fault(error: &CertificateError) -> &'static str {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "it is for another host name"
         }
-        CertificateError::UnknownIssuer => "nobody who is trusted here has signed it",
+        CertificateError::UnknownIssuer => "its issuer is not trusted here",
         CertificateError::BadSignature => "its signature is wrong",
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "it is not for servers"

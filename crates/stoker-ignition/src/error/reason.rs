@@ -7,7 +7,7 @@ use super::Error;
 /// What a caller does about the files when the gateway's API fails before they are in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consequence {
-    /// Nothing may be written: somebody must act first, or asked us not to.
+    /// Nothing may be written: a person must act first, or a policy forbids it.
     WriteNothing,
     /// The files land, the scan is owed.
     ScanOwed,

@@ -33,7 +33,7 @@ impl Error {
                 "check the gateway's host name and the network between here and there"
             }
             Reason::GatewayConnectionLost => {
-                "look at the gateway's wrapper.log for why the connection was closed, and check whether the port expects https://"
+                "check the gateway's wrapper.log for why the connection was closed, and check whether the port expects https://"
             }
             Reason::GatewayTlsMismatch => {
                 "use https:// with the HTTPS port (8043) and http:// with the HTTP port (8088)"
@@ -51,7 +51,7 @@ impl Error {
                 "commission the gateway in a browser, or by its environment; the scan is made up for afterwards"
             }
             Reason::GatewayRedirected => {
-                "give the address that the gateway redirects to; redirects are not followed, so that the key goes nowhere else"
+                "give the address that the gateway redirects to; redirects are not followed, so that the key is not sent elsewhere"
             }
             Reason::GatewayTooManyRequests => {
                 "wait; a server in front of the gateway limits requests"
@@ -60,16 +60,16 @@ impl Error {
                 "wait until the gateway is running; the scan is made up for then"
             }
             Reason::GatewayServerFault => {
-                "look at the gateway's logs (Platform > Diagnostics > Logs) for what failed"
+                "check the gateway's logs (Platform > Diagnostics > Logs) for what failed"
             }
             Reason::GatewayUnexpectedAnswer => {
                 "check that the address is a gateway's and not that of a proxy or a log-in page"
             }
             Reason::GatewayAnswerTooLarge => {
-                "check that the address is a gateway's: none of its answers to us is that large"
+                "check that the address is a gateway's: none of its responses to Stoker is that large"
             }
             Reason::ScanTimedOut => {
-                "look at the gateway's logs for the scan; the next run asks again"
+                "check the gateway's logs for the scan; the next run requests it again"
             }
             Reason::DesignerSessionActive => {
                 "close the designer sessions, or set the designer session policy to proceed"

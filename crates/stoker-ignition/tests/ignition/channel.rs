@@ -6,7 +6,7 @@ use stoker_ignition::{Endpoint, Gateway, Options, Readiness, Reason};
 
 use crate::support::{KEY, World, everything};
 
-/// A port that is taken and on which nobody listens, for as long as the socket lives.
+/// A port that is taken and has no listener, for as long as the socket lives.
 fn dead_port() -> (tokio::net::TcpSocket, u16) {
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();

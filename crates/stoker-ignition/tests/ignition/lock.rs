@@ -51,7 +51,7 @@ fn whoever_meets_a_lock_is_told_whose_it_may_be_and_when_it_is_over() {
     let world = World::new();
     world.fake.hold_lock(fake::Half::Projects, Duration::from_mins(10));
     let error = world.with_timeout(Duration::from_secs(1)).lock(Halves::BOTH).unwrap_err().error;
-    assert!(error.to_string().contains("by somebody else or by a run that was killed"), "{error}");
+    assert!(error.to_string().contains("by another client or by a killed run"), "{error}");
     assert_eq!(error.remedy(), Remedy::WaitForScanLock);
 }
 
@@ -203,7 +203,7 @@ fn a_gateway_that_is_silent_is_not_waited_for_to_let_a_lock_go() {
     assert!(asked.elapsed() < Duration::from_secs(20), "it took {:?}", asked.elapsed());
 }
 
-// A scan lets a lock go, whoever has it.
+// A scan releases a lock, whichever client has it.
 #[test]
 fn a_lock_whose_time_is_over_is_nobody_s_to_let_go() {
     let world = World::new();
