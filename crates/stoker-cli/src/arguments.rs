@@ -22,15 +22,15 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Interval::parse(text).map(Interval::as_duration).map_err(|error| error.to_string())
 }
 
-/// A span of time in which something can happen.
+/// A duration longer than zero.
 pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        Duration::ZERO => Err("nothing can be done in no time; write one such as 30s".to_owned()),
+        Duration::ZERO => Err("must be longer than 0, for example 30s".to_owned()),
         time => Ok(time),
     }
 }
 
-/// A span of time between two looks: as in a cluster, it has a shortest.
+/// A polling interval. As in a cluster, it has a minimum.
 pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     let interval = Interval::parse_repeating(text).map_err(|error| error.to_string());
     interval.map(Interval::as_duration)

@@ -1,4 +1,4 @@
-//! The commands, and the way from a command line to an exit code.
+//! The commands, from the command line to the exit code.
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -43,7 +43,7 @@ impl Arguments {
     }
 }
 
-/// The same error, without the commands that nobody is to find.
+/// The same error, without the hidden commands.
 fn without_hidden(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::Strings(names)) = error.get(ContextKind::ValidSubcommand) {
         let names = names.iter().filter(|name| *name != "reference").cloned().collect();
@@ -141,14 +141,14 @@ fn named(words: &[OsString]) -> Option<&'static str> {
     Command::NAMES.iter().filter(is_named).min_by_key(|name| place(name)).copied()
 }
 
-/// The same mistake, told with words that do no harm on a terminal.
+/// The same error with escaped words, safe on a terminal.
 fn harmless(error: clap::Error, words: &[OsString]) -> clap::Error {
     let safe = words.iter().map(|word| output::word(word));
     Arguments::read(&safe.collect::<Vec<_>>()).err().unwrap_or(error)
 }
 
-/// Help and version are no mistakes. A mistake is told to a script in its own format, as far as the
-/// wish for one could be read.
+/// Prints a command line that can't be parsed, or help and version. An error is printed in the
+/// requested format, if that could be read.
 fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
     let format = output::requested_format(words).unwrap_or(Format::Table);
     let command = named(words).filter(|_| error.kind() != ErrorKind::InvalidSubcommand);

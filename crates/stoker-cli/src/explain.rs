@@ -1,5 +1,4 @@
-//! From the errors of the steps to what a user reads: a reason, the chain of causes, the next
-//! command.
+//! Explains errors to a user: a reason, the chain of causes, the next command.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -47,7 +46,7 @@ pub(crate) fn run(error: &stoker_run::Error, target: &Target, mode: Mode) -> Fai
             failure.hint(remedy::hint(&error.remedy()))
         }
         Error::ProjectsNotLoaded { .. } => {
-            failure.hint("look at the gateway's log for what it says of their project.json")
+            failure.hint("check the gateway's log for errors about their project.json")
         }
         Error::RecordScan(_) => failure
             .hint("the files and the scan are done; run it again, and the scan is made once more"),
@@ -65,10 +64,12 @@ fn open(failure: Failure, error: &OpenError, target: &Target, mode: Mode) -> Fai
         (Reason::DataDirectoryMissing, _) => {
             let message = format!("the data directory {data} does not exist");
             let hint = match mode {
-                Mode::Sync | Mode::Dev => "check --data, or add --create to make it".to_owned(),
+                Mode::Sync | Mode::Dev => "check --data, or add --create to create it".to_owned(),
                 // A plan makes none, though --create is given.
                 Mode::Plan => {
-                    format!("check --data; a plan only looks, so make it first: mkdir -p {data}")
+                    format!(
+                        "check --data; a plan creates nothing, so create it first: mkdir -p {data}"
+                    )
                 }
             };
             Failure { message, ..failure }.hint(hint)
@@ -87,27 +88,26 @@ fn open(failure: Failure, error: &OpenError, target: &Target, mode: Mode) -> Fai
             let is_data = data.as_os_str().as_bytes() == source.path().as_bytes();
             let below = data.join(OsStr::from_bytes(source.path()));
             let place = shown(if is_data { data } else { &below });
-            failure.hint(format!("look at it: ls -ld {place}"))
+            failure.hint(format!("check it: ls -ld {place}"))
         }
-        _ => failure.hint(format!("look at it: ls -ld {data}")),
+        _ => failure.hint(format!("check it: ls -ld {data}")),
     }
 }
 
-/// There is no plan.
+/// Planning failed.
 fn plan(failure: Failure, error: &plan::Error, target: &Target, mode: Mode) -> Failure {
     match error {
         plan::Error::Compose { source } => compose(failure, source, target),
         plan::Error::MassDeletion(_) if mode == Mode::Dev => failure.hint(CONFIRM_IN_DEV),
-        plan::Error::OtherRepository { .. } => {
-            failure.hint("if that is meant, look with `stoker plan`, then add --allow-mass-delete")
-        }
+        plan::Error::OtherRepository { .. } => failure
+            .hint("if you want that, review it with `stoker plan`, then add --allow-mass-delete"),
         plan::Error::Link { path } => {
             let place = target.data().join(OsStr::from_bytes(path));
             let place = shown(&place);
             failure.hint(format!("if its target is right (ls -ld {place}), add --follow {path}"))
         }
         plan::Error::MassDeletion(_) => {
-            failure.hint("look with `stoker plan`, then add --allow-mass-delete")
+            failure.hint("review it with `stoker plan`, then add --allow-mass-delete")
         }
         plan::Error::Transform { path, source } => {
             let missing = match source {
@@ -126,7 +126,7 @@ fn plan(failure: Failure, error: &plan::Error, target: &Target, mode: Mode) -> F
         }
         plan::Error::Drift { .. } | plan::Error::Survey { .. } => {
             let data = shown(target.data());
-            failure.hint(format!("look at it: ls -la {data}"))
+            failure.hint(format!("check it: ls -la {data}"))
         }
         plan::Error::Fetch { .. } | plan::Error::Cancelled(_) => failure,
     }
@@ -159,7 +159,7 @@ fn compose(failure: Failure, error: &compose::Error, target: &Target) -> Failure
         compose::Error::TooManyEntries { .. } => {
             failure.hint("map a smaller part, or exclude what no gateway needs")
         }
-        _ => failure.hint(format!("look at what is there: {listing}, then fix the mapping")),
+        _ => failure.hint(format!("list the source: {listing}, then fix the mapping")),
     }
 }
 
@@ -174,9 +174,8 @@ fn write(failure: Failure, error: &write::Error, target: &Target) -> Failure {
         (_, write::Error::Disk { source }) if source.kind() == ErrorKind::ReadOnlyFilesystem => {
             failure.hint(read_only(target))
         }
-        _ => failure.hint(
-            "nothing was applied; look at the volume (df -h, dmesg | tail), then run it again",
-        ),
+        _ => failure
+            .hint("nothing was applied; check the volume (df -h, dmesg | tail), then run it again"),
     }
 }
 
@@ -198,7 +197,7 @@ fn incomplete(failure: Failure, first: Option<&DiskError>, target: &Target) -> F
     }
     let parent = target.data().join(OsStr::from_bytes(&first.path().parent()));
     failure.hint(format!(
-        "look who may write there, and mend it: ls -ld {}; then run it again to finish the rest",
+        "fix the permissions there: ls -ld {}; then run it again to finish the rest",
         shown(&parent)
     ))
 }

@@ -1,4 +1,4 @@
-//! Why a command did not do what it was told: for people, for scripts, and for the exit code.
+//! Why a command failed: for people, for scripts, and for the exit code.
 
 use serde::Serialize;
 use stoker_api::chain::Chain;

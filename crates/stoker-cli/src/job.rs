@@ -1,7 +1,7 @@
-//! What a command is to do, decided before anything is contacted.
+//! What a command should do, decided before anything is contacted.
 //!
-//! Flags and the `-f` file come together here; whatever is wrong with either is found here, and is
-//! the user's to mend (exit code 2).
+//! Flags and the `-f` file are combined here. An error in either is reported here, with exit code
+//! 2.
 
 mod access;
 mod document;
@@ -149,7 +149,7 @@ fn warnings(documents: &Documents, secrets: &Secrets) -> Vec<Warning> {
         let reference = reference.as_ref()?.resolve(SecretKey::HmacKey);
         let ResolvedSecretRef { name, key } = &reference;
         let message = format!(
-            "spec.webhook.{field}: nothing serves Secret {name}, key {key}; only a cluster uses it"
+            "spec.webhook.{field}: no value for Secret {name}, key {key}; only a cluster uses it"
         );
         (!secrets.has(&reference)).then_some((WarningCode::ReferenceUnused, message))
     });

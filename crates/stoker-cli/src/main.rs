@@ -7,11 +7,11 @@ mod commands;
 mod explain;
 mod failure;
 mod job;
-mod outcome;
 mod output;
 mod progress;
 mod remedy;
 mod rlimit;
+mod run_document;
 mod signal;
 mod trigger;
 

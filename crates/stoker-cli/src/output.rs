@@ -1,4 +1,4 @@
-//! The one door to the terminal: results to standard output, everything else to standard error.
+//! All output: results to standard output, everything else to standard error.
 
 mod escape;
 mod requested_format;
@@ -14,10 +14,10 @@ use serde::Serialize;
 use stoker_run::Quoted;
 
 use crate::failure::{Blame, Failure};
-use crate::outcome::{Outcome, Warned};
+use crate::run_document::{RunDocument, Warned};
 pub(crate) use escape::word;
 pub(crate) use requested_format::requested_format;
-use stream::{Stdout, tell};
+use stream::{Stdout, print_stderr};
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -88,23 +88,23 @@ impl Console {
     }
 
     /// Prints what a run came to.
-    pub(crate) fn outcome(&self, outcome: &Outcome) {
+    pub(crate) fn document(&self, document: &RunDocument) {
         if self.volume > Volume::Quiet {
-            self.warnings(&outcome.warnings);
+            self.warnings(&document.warnings);
         }
         match self.format {
-            Format::Json | Format::Yaml => self.value(outcome),
+            Format::Json | Format::Yaml => self.value(document),
             Format::Table if self.volume > Volume::Quiet => {
-                let text = match (&outcome.changes, self.has_paths()) {
-                    (Some(changes), true) => tree::draw(outcome, changes, usize::MAX),
-                    (Some(changes), false) => tree::draw(outcome, changes, tree::SCREEN),
-                    (None, _) => summary::draw(outcome),
+                let text = match (&document.changes, self.has_paths()) {
+                    (Some(changes), true) => tree::draw(document, changes, usize::MAX),
+                    (Some(changes), false) => tree::draw(document, changes, tree::SCREEN),
+                    (None, _) => summary::draw(document),
                 };
                 self.stdout.text(&self.timed(&text));
             }
             Format::Table => {}
         }
-        if let Some(failure) = &outcome.error {
+        if let Some(failure) = &document.error {
             self.lines_of(failure);
         }
     }
@@ -130,26 +130,26 @@ impl Console {
             let count = counts.entry(warning.code.as_str()).or_default();
             *count += 1;
             if *count <= most {
-                self.tell(&format!("warning: {warning}"));
+                self.print_line(&format!("warning: {warning}"));
             }
         }
         for (code, count) in counts.into_iter().filter(|(_, count)| *count > most) {
             let more = count - most;
-            self.tell(&format!("warning: … and {more} more of {code}; -v shows all"));
+            self.print_line(&format!("warning: … and {more} more of {code}; -v shows all"));
         }
     }
 
     /// Prints a failure on standard error, for every format: a log has both streams.
     fn lines_of(&self, failure: &Failure) {
-        self.tell(&format!("error: {}", failure.message));
+        self.print_line(&format!("error: {}", failure.message));
         if let Some(hint) = &failure.hint {
-            self.tell(&format!("hint: {hint}"));
+            self.print_line(&format!("hint: {hint}"));
         }
     }
 
     /// Prints one line on standard error.
-    fn tell(&self, line: &str) {
-        tell(&self.timed(line));
+    fn print_line(&self, line: &str) {
+        print_stderr(&self.timed(line));
     }
 
     /// Puts the time before each line, where a command goes on and on and its lines are read later.
@@ -175,13 +175,13 @@ impl Console {
         if OF_A_CLUSTER.contains(&self.command) {
             return self.value(&Failed { status: "failed", error: &failure });
         }
-        let mut outcome = Outcome::failed(failure.git_ref.clone().as_deref(), failure);
+        let mut document = RunDocument::failed(failure.git_ref.clone().as_deref(), failure);
         // Those who read a plan find its list, whatever went wrong.
-        outcome.changes = (self.command == "plan").then(Vec::new);
-        self.value(&outcome);
+        document.changes = (self.command == "plan").then(Vec::new);
+        self.value(&document);
     }
 
-    /// Where the flags of the command are told.
+    /// The help that describes the flags of the command.
     fn help(&self) -> String {
         match self.command {
             "" => "see the commands: stoker --help".to_owned(),
@@ -215,17 +215,17 @@ impl Console {
         }
     }
 
-    /// Prints a line that is no result: for people, on standard error.
+    /// Prints a line for people on standard error.
     pub(crate) fn note(&self, line: &str) {
         if self.volume > Volume::Quiet {
-            self.tell(line);
+            self.print_line(line);
         }
     }
 
     /// Prints on standard error what is needed to go on, however little is wanted.
     #[expect(clippy::unused_self, reason = "one door to the terminal")]
     pub(crate) fn announce(&self, line: &str) {
-        tell(line);
+        print_stderr(line);
     }
 
     /// Prints what a person at a terminal is to know while a command goes on.
@@ -238,7 +238,7 @@ impl Console {
     /// Prints what is being done, to those who want to know.
     pub(crate) fn detail(&self, line: &str) {
         if self.has_details() {
-            self.tell(line);
+            self.print_line(line);
         }
     }
 
@@ -253,7 +253,7 @@ impl Console {
     }
 }
 
-/// A path as it is told to people.
+/// A path as it is printed for people.
 pub(crate) fn shown(path: &Path) -> Quoted<'_> {
     Quoted(path.as_os_str().as_encoded_bytes())
 }

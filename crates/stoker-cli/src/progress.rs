@@ -1,5 +1,4 @@
-//! What a run is doing right now: lines for those who asked for them, a spinner on a terminal,
-//! nothing elsewhere.
+//! The current phase of a run: lines with -vv, a spinner on a terminal, nothing elsewhere.
 
 use std::collections::HashSet;
 use std::io::IsTerminal as _;
@@ -23,11 +22,11 @@ pub(crate) struct Progress {
 /// How phases are shown.
 #[derive(Debug)]
 enum Display {
-    /// For a person who looks.
+    /// A spinner on a terminal.
     Spinner(ProgressBar),
-    /// For whoever reads along: each phase once.
-    Lines { told: Mutex<HashSet<String>> },
-    /// For nobody.
+    /// A line per phase, each once.
+    Lines { printed: Mutex<HashSet<String>> },
+    /// Nothing.
     Silent,
 }
 
@@ -36,7 +35,7 @@ impl Progress {
     pub(crate) fn on(console: &Console) -> Self {
         let is_watched = std::io::stderr().is_terminal() && std::env::var_os("TERM").is_some();
         let display = if console.has_details() {
-            Display::Lines { told: Mutex::default() }
+            Display::Lines { printed: Mutex::default() }
         } else if console.is_for_people() && is_watched {
             Display::Spinner(spinner())
         } else {
@@ -61,18 +60,18 @@ impl Progress {
     fn show(&self, words: String) {
         match &self.display {
             Display::Spinner(bar) => bar.set_message(words),
-            Display::Lines { told } => {
-                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-                if !told.contains(&words) {
+            Display::Lines { printed } => {
+                let mut printed = printed.lock().unwrap_or_else(PoisonError::into_inner);
+                if !printed.contains(&words) {
                     self.console.detail(&words);
-                    told.insert(words);
+                    printed.insert(words);
                 }
             }
             Display::Silent => {}
         }
     }
 
-    /// Takes the spinner away, so that what is printed next stands alone.
+    /// Removes the spinner before something else is printed.
     pub(crate) fn clear(&self) {
         if let Display::Spinner(bar) = &self.display {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! How the command line spells a remedy: with its flags. The operator has fields of the spec.
+//! Prints a remedy with the flags of the command line. The operator prints fields of the spec.
 //!
 //! Long: one entry per remedy.
 
@@ -63,7 +63,7 @@ pub(crate) fn hint(remedy: &Remedy) -> String {
             "run it again: the store is rebuilt; or use another --store".to_owned()
         }
         Remedy::AllowGatewayMoreTime => {
-            "look at the gateway's load and its wrapper.log; one request gets 10 s, or \
+            "check the gateway's load and its wrapper.log; one request gets 10 s, or \
              --gateway-timeout where that is less"
                 .to_owned()
         }
@@ -87,7 +87,7 @@ pub(crate) fn each() -> Vec<Remedy> {
     use stoker_api::word::SafeUrl;
     let url = || SafeUrl::redact("https://host");
     let all = vec![
-        Remedy::step("look at it"),
+        Remedy::step("check it"),
         Remedy::GiveToken,
         Remedy::GiveSshKey,
         Remedy::GiveCredential,

@@ -1,9 +1,9 @@
-//! How many files this process may have open.
+//! Raises the limit of open files.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Raises the number to what is allowed at most: a walk down a tree keeps one file open for each
-/// level, and nobody promises that trees are flat.
+/// level, and trees may be deep.
 pub(crate) fn raise() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // Where it can't be raised, it is what it was.

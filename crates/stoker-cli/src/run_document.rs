@@ -1,16 +1,17 @@
-//! The document that a command prints: made from a run's report, for every format.
-
-mod path;
+//! The document that a command prints in every format, made from a run's report.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
+use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde::{Serialize, Serializer};
 use stoker_api::warning::WarningCode;
-use stoker_run::{Action, Change, DriftKind, Durations, Listed, MOST_LISTED, Repair, RunReport};
-
-pub(crate) use path::OutputPath;
+use stoker_run::{
+    Action, Change, DriftKind, Durations, Listed, MOST_LISTED, Quoted, RelPath, Repair, RunReport,
+};
 
 use crate::explain::CONFIRM_IN_DEV;
 use crate::failure::Failure;
@@ -19,7 +20,7 @@ use crate::job::Warning;
 /// The result of `sync`, `watch`, `dev` and `plan`; scripts rely on its JSON.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Outcome {
+pub(crate) struct RunDocument {
     pub(crate) status: Status,
     #[serde(rename = "ref")]
     pub(crate) git_ref: Option<String>,
@@ -94,7 +95,7 @@ pub(crate) struct Planned {
     pub(crate) source: Option<OutputPath>,
 }
 
-impl Outcome {
+impl RunDocument {
     /// The document of a command that failed before its run began.
     pub(crate) fn failed(git_ref: Option<&str>, failure: Failure) -> Self {
         let git_ref = git_ref.map(str::to_owned);
@@ -295,4 +296,45 @@ fn milliseconds<S: Serializer>(durations: &Durations, serializer: S) -> Result<S
         total: whole(total),
     }
     .serialize(serializer)
+}
+
+/// A path in a result: text where it is UTF-8, else its bytes; never raw on a terminal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OutputPath(pub(crate) Vec<u8>);
+
+impl From<&RelPath> for OutputPath {
+    fn from(path: &RelPath) -> Self {
+        Self(path.as_bytes().to_vec())
+    }
+}
+
+impl Display for OutputPath {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        Quoted(&self.0).fmt(formatter)
+    }
+}
+
+impl Serialize for OutputPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Bytes {
+            bytes: String,
+        }
+        match str::from_utf8(&self.0) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => Bytes { bytes: BASE64_STANDARD.encode(&self.0) }.serialize(serializer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text_and_other_bytes_are_encoded() {
+        let json = |bytes: &[u8]| serde_json::to_string(&OutputPath(bytes.to_vec())).unwrap();
+        assert_eq!(json("projects/é\n".as_bytes()), r#""projects/é\n""#);
+        assert_eq!(json(b"a\xff"), r#"{"bytes":"Yf8="}"#);
+    }
 }

@@ -1,5 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP: the run is asked to end, and ends when its transaction is finished
-//! or undone.
+//! SIGINT, SIGTERM and SIGHUP cancel the run. It ends when its transaction is finished or undone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -39,7 +38,7 @@ impl Interruption {
     }
 
     /// What a failure is called once the run was asked to end: whatever broke off with it says so
-    /// in words of its own. That files are half in place is news even then.
+    /// in its own words. That only some files are in place is reported even then.
     pub(crate) fn judge(&self, failure: Failure) -> Failure {
         let is_other = failure.blame == Blame::Usage || failure.reason == Reason::ApplyFailed;
         if is_other || !self.cancel.is_cancelled() {

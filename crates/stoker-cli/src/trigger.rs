@@ -1,4 +1,4 @@
-//! What makes `watch` look again before its time: a request to its local endpoint.
+//! Wakes `watch` before its interval is over: on a request to its local endpoint.
 
 mod origin_check;
 mod server;
@@ -18,7 +18,7 @@ use stoker_run::Cancel;
 
 use crate::failure::Failure;
 
-/// How often a wait looks whether it was asked to end.
+/// How often a wait checks for cancellation.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// The waiting side.
@@ -41,7 +41,7 @@ struct Endpoint {
 pub(crate) enum Woken {
     /// The time is over.
     Time,
-    /// Somebody asked.
+    /// A request came.
     Request,
     /// The program is to end.
     Cancelled,
@@ -49,12 +49,12 @@ pub(crate) enum Woken {
 
 impl Trigger {
     pub(crate) fn new() -> Self {
-        // One request that waits is as good as many: the next look sees everything.
+        // One waiting request is as good as many: the next sync sees everything.
         let (sender, asked) = sync_channel(1);
         Self { asked, sender }
     }
 
-    /// A sender for whoever may ask.
+    /// Returns a sender of requests.
     pub(crate) fn sender(&self) -> SyncSender<()> {
         self.sender.clone()
     }

@@ -1,4 +1,4 @@
-//! The gateway that is told about new files.
+//! Flags of the gateway that is asked to scan.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use super::value_source::{FromEnvironment, Given, Names};
 pub(crate) struct GatewayArguments {
     #[command(flatten)]
     from_environment: FromEnvironment,
-    /// URL of the gateway, with its port (8088 or 8043); without it the files land and nobody is
-    /// told
+    /// URL of the gateway, with its port (8088 or 8043); without it files are written and no
+    /// gateway is asked to scan
     #[arg(long, value_name = "URL")]
     pub(crate) gateway: Option<String>,
     /// File with the gateway's API key, name:secret

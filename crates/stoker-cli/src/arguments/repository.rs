@@ -1,4 +1,4 @@
-//! Which commit: repository, ref, credentials.
+//! Flags of the commit: repository, ref, credentials.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::positive_duration;
 use super::value_source::{FromEnvironment, Given, Names};
 
-/// Flags that say which commit, and how to get at it.
+/// Flags of the repository, the ref and the credentials.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Repository")]
 pub(crate) struct RepositoryArguments {
@@ -18,8 +18,8 @@ pub(crate) struct RepositoryArguments {
     /// Branch, tag, commit, full refs/… or semver range such as "semver:>=2.0 <3"
     #[arg(long = "ref", value_name = "REF")]
     pub(crate) git_ref: Option<String>,
-    /// YAML as a cluster would get it, a gateway sync or a profile; - for standard input. Flags
-    /// override it, but for the Secrets in it
+    /// YAML file with a GatewaySync or a SyncProfile, as for a cluster; - for standard input. Flags
+    /// override it, except for the Secrets in it
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Profile in that file [default: "default", or the only one]
@@ -55,7 +55,7 @@ pub(crate) struct RepositoryArguments {
     /// HTTP proxy, without credentials
     #[arg(long, value_name = "URL")]
     pub(crate) proxy: Option<String>,
-    /// Send credentials over plain http to other machines, too
+    /// Send credentials over plain http to other machines than this one
     #[arg(long)]
     pub(crate) allow_insecure_http: bool,
     /// How long one git operation may take [default: 30s]

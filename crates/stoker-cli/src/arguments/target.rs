@@ -1,4 +1,4 @@
-//! Where the files go, and by which rules.
+//! Flags of the data directory and of the rules for it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,22 +7,22 @@ use stoker_run::RelPath;
 
 use super::{duration, gateway_name};
 
-/// Flags that say what goes where.
+/// Flags of the mappings and of the data directory.
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line are bools")]
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct TargetArguments {
-    /// Path in the repository and where it goes below the data directory (repeatable; the later
-    /// wins); . is the root of either side
+    /// Path in the repository and its destination below the data directory (repeatable; later ones
+    /// win); . is the root on either side
     #[arg(long, value_name = "SRC:DST", value_parser = Map::parse)]
     pub(crate) map: Vec<Map>,
     /// The gateway's data directory
     #[arg(long, value_name = "DIR", env = "DATA_PATH", hide_env_values = true)]
     pub(crate) data: PathBuf,
-    /// Make the data directory if it is missing
+    /// Create the data directory if it is missing
     #[arg(long)]
     pub(crate) create: bool,
-    /// Paths to leave alone, such as "**/*.bak" (repeatable)
+    /// Paths to exclude, such as "**/*.bak" (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub(crate) exclude: Vec<String>,
     /// Variable for templates, read there as .Vars.K (repeatable)
@@ -34,15 +34,15 @@ pub(crate) struct TargetArguments {
     /// Compare all managed files by content, not by size and time
     #[arg(long, conflicts_with = "no_drift")]
     pub(crate) verify: bool,
-    /// Do not look for files that were changed on the gateway
+    /// Do not check for files that were changed on the gateway
     #[arg(long)]
     pub(crate) no_drift: bool,
-    /// Symbolic link in the data directory, such as projects, to write through (repeatable); it must
+    /// Symbolic link in the data directory to write through, such as projects (repeatable); it must
     /// lead to a directory
     #[arg(long, value_name = "DEST", value_parser = link)]
     pub(crate) follow: Vec<RelPath>,
-    /// Delete however many files the commit says, for this run; also files that no sync brought, and
-    /// those of another repository
+    /// Confirm a large deletion for this run, also of files that no sync brought and of files of
+    /// another repository
     #[arg(long)]
     pub(crate) allow_mass_delete: bool,
     /// How long to wait for another run on the same directory

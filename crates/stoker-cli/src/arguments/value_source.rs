@@ -1,4 +1,5 @@
-//! Files that flags name, and those that only the environment names: it may be about something else.
+//! Where the value of an argument came from: a flag, or only an environment variable, which may be
+//! meant for another program.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `stoker demo`: the main job, with nothing but this program and git.
+//! `stoker demo`: shows a sync with nothing but this program and git.
 
 mod plant;
 mod story;
@@ -14,7 +14,7 @@ const EXAMPLE: &str = "\
 Example:
   stoker demo";
 
-/// Show what Stoker does, with a sample repository and two stand-in gateways
+/// Show what Stoker does, with a sample repository and two simulated gateways
 ///
 /// Everything happens in a temporary directory, which is gone afterwards.
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {}
 /// Plays the scenes.
 pub(crate) fn run(_arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let plant = Plant::build()?;
-    story::tell(&plant, context)?;
+    story::run(&plant, context)?;
     if std::io::stdout().is_terminal() && !context.interruption.cancel.is_cancelled() {
         context.console.say("\nThe gateways run on; Ctrl-C ends them and leaves nothing behind.");
         while !context.interruption.cancel.is_cancelled() {

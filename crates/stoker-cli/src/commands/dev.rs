@@ -1,4 +1,4 @@
-//! `stoker dev`: from a working directory, each save at once.
+//! `stoker dev`: syncs a working directory after each save.
 
 mod check;
 mod follow;
@@ -15,9 +15,9 @@ use crate::cli::Context;
 use crate::explain::{self, Mode};
 use crate::failure::Failure;
 use crate::job::Target;
-use crate::outcome::{Outcome, Status};
 use crate::output::shown;
 use crate::progress::Progress;
+use crate::run_document::{RunDocument, Status};
 use crate::trigger::Woken;
 use follow::Follow;
 
@@ -26,7 +26,7 @@ Example:
   stoker dev . --map services/site/projects:projects --data /usr/local/bin/ignition/data \\
       --gateway http://localhost:8088 --api-key-file key";
 
-/// Bring each save in a working directory to a gateway, until Ctrl-C; uncommitted ones, too
+/// Sync each save in a working directory to a gateway until Ctrl-C, committed or not
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct Arguments {
@@ -45,47 +45,48 @@ pub(crate) struct Arguments {
 /// Syncs, and does so again whenever a file changes.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let (mut target, parts) = check::target(arguments)?;
-    // A directory that is being edited is often half empty; what was saved is to arrive all the same.
+    // A directory that is being edited is often half empty; what was saved should still arrive.
     target.run.excess = Excess::Withheld;
     let mut follow = Follow::new(&arguments.directory, parts);
     if arguments.once {
-        let outcome = once(&target, &mut follow, context);
-        context.console.outcome(&outcome);
-        return Ok(sync::exit(&outcome));
+        let document = once(&target, &mut follow, context);
+        context.console.document(&document);
+        return Ok(sync::exit(&document));
     }
     follow.begin()?;
     let place = shown(&arguments.directory);
     context.console.invite(&format!("watching {place}, Ctrl-C ends"));
-    let (mut told, mut warned) = (None, HashSet::new());
+    let (mut printed, mut warned) = (None, HashSet::new());
     let mut woken = Woken::Request;
     while woken != Woken::Cancelled {
-        let mut outcome = once(&target, &mut follow, context);
-        let is_warned = outcome.compare_warnings(&mut warned);
-        let state = (outcome.status, outcome.error.as_ref().map(|failure| failure.message.clone()));
-        let is_synced = outcome.status == Status::Synced;
-        let is_news = is_synced || is_warned || told.as_ref() != Some(&state);
+        let mut document = once(&target, &mut follow, context);
+        let is_warned = document.compare_warnings(&mut warned);
+        let state =
+            (document.status, document.error.as_ref().map(|failure| failure.message.clone()));
+        let is_synced = document.status == Status::Synced;
+        let is_new = is_synced || is_warned || printed.as_ref() != Some(&state);
         let is_broken_off =
-            outcome.status == Status::Failed && context.interruption.cancel.is_cancelled();
-        // A look that nobody asked for is told if there is news, one after a save in any case.
-        if !is_broken_off && (is_news || woken == Woken::Request) {
-            context.console.outcome(&outcome);
+            document.status == Status::Failed && context.interruption.cancel.is_cancelled();
+        // A periodic check is printed if its result is new, a check after a save always.
+        if !is_broken_off && (is_new || woken == Woken::Request) {
+            context.console.document(&document);
         }
-        told = Some(state);
+        printed = Some(state);
         woken = follow.wait(&context.interruption.cancel);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn once(target: &Target, follow: &mut Follow, context: &Context) -> Outcome {
+fn once(target: &Target, follow: &mut Follow, context: &Context) -> RunDocument {
     let progress = Progress::on(&context.console);
     let (report, failure) = attempt(target, follow, context, &progress);
     progress.clear();
     let failure = failure.map(|failure| context.interruption.judge(failure));
-    let mut outcome = Outcome::of(&report, failure);
+    let mut document = RunDocument::of(&report, failure);
     if context.console.has_paths() {
-        outcome.list_all(&report);
+        document.list_all(&report);
     }
-    outcome
+    document
 }
 
 fn attempt(

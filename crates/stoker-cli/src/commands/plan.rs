@@ -1,4 +1,4 @@
-//! `stoker plan`: what would change.
+//! `stoker plan`: shows what would change.
 
 use std::process::ExitCode;
 
@@ -26,15 +26,15 @@ pub(crate) struct Arguments {
 /// Shows it.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let job = arguments.sync.job()?;
-    let mut outcome = sync::once(&job, Mode::Plan, context);
+    let mut document = sync::once(&job, Mode::Plan, context);
     if context.console.format != Format::Table {
         // Those who read a plan find its list, whatever went wrong.
-        outcome.changes.get_or_insert_default();
+        document.changes.get_or_insert_default();
     }
-    context.console.outcome(&outcome);
-    let has_changes = outcome.changes.as_ref().is_some_and(|changes| !changes.is_empty());
+    context.console.document(&document);
+    let has_changes = document.changes.as_ref().is_some_and(|changes| !changes.is_empty());
     if arguments.exit_code && has_changes {
         return Ok(ExitCode::from(3));
     }
-    Ok(sync::exit(&outcome))
+    Ok(sync::exit(&document))
 }

@@ -1,6 +1,6 @@
 //! `stoker reference`: every flag as a page of Markdown, from the same source as `--help`.
 //!
-//! Not listed: it is there for `cargo xtask generate`, which keeps the page in `docs/`.
+//! The command is hidden: `cargo xtask generate` calls it for the page in `docs/`.
 
 mod codes;
 
@@ -22,9 +22,9 @@ pub(crate) fn render(mut command: Command) -> String {
         ## Every command\n\n"
         .to_owned();
     table(&mut page, command.get_arguments());
-    let mut told = Vec::new();
+    let mut described = Vec::new();
     for command in commands(&command) {
-        section(&mut page, command, &mut told);
+        section(&mut page, command, &mut described);
     }
     codes::tables(&mut page);
     page
@@ -37,14 +37,14 @@ struct Group {
     command: String,
 }
 
-/// Returns the commands that people are told of, and that are ours: help explains itself.
+/// Returns the commands that are not hidden, without `help`.
 pub(crate) fn commands(command: &Command) -> impl Iterator<Item = &Command> {
     let is_told = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
     command.get_subcommands().filter(is_told)
 }
 
-/// Flags that were told under an earlier command are only named here.
-fn section(page: &mut String, command: &Command, told: &mut Vec<Group>) {
+/// Flags that were described under an earlier command are only named here.
+fn section(page: &mut String, command: &Command, described: &mut Vec<Group>) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     write!(page, "\n## `{name}`\n\n{}.\n", plain(&about)).ok();
@@ -61,7 +61,7 @@ fn section(page: &mut String, command: &Command, told: &mut Vec<Group>) {
         }
     }
     let mut again: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let mut news = Vec::new();
+    let mut new = Vec::new();
     for heading in headings {
         let arguments = || own().filter(|argument| argument.get_help_heading() == heading);
         let Some(heading) = heading else {
@@ -70,27 +70,27 @@ fn section(page: &mut String, command: &Command, told: &mut Vec<Group>) {
             continue;
         };
         let flags: Vec<String> = arguments().map(flag).collect();
-        let first = told.iter().find(|group| group.heading == heading && group.flags == flags);
+        let first = described.iter().find(|group| group.heading == heading && group.flags == flags);
         if let Some(group) = first {
             again.entry(&group.command).or_default().push(heading);
             continue;
         }
         write!(page, "\n### {heading}\n\n").ok();
         table(page, arguments());
-        news.push(Group { heading: heading.to_owned(), flags, command: name.to_owned() });
+        new.push(Group { heading: heading.to_owned(), flags, command: name.to_owned() });
     }
     for (command, headings) in again {
         write!(page, "\nAlso the flags of `{command}`: {}.\n", headings.join(", ")).ok();
     }
-    told.extend(news);
+    described.extend(new);
 }
 
 fn table<'a>(page: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
     page.push_str("| flag | what it does | default | environment |\n|---|---|---|---|\n");
     for argument in arguments.filter(|argument| !is_usual(argument)) {
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
-        // Defaults that depend on something are told in the text, as clap tells the others.
-        let (help, told) = match help.split_once(" [default: ") {
+        // Defaults that depend on something are in the text, written as clap writes the others.
+        let (help, written) = match help.split_once(" [default: ") {
             Some((help, default)) => (help.to_owned(), default.trim_end_matches(']').to_owned()),
             None => (help, String::new()),
         };
@@ -98,7 +98,8 @@ fn table<'a>(page: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
         let default = defaults.collect::<Vec<_>>().join(" ");
         // A switch that is off by default says so by being a switch.
         let is_value = argument.get_action().takes_values();
-        let default = if is_value && !default.is_empty() { code(&default) } else { plain(&told) };
+        let default =
+            if is_value && !default.is_empty() { code(&default) } else { plain(&written) };
         let variable = argument.get_env().map(|name| code(&name.to_string_lossy()));
         let values = values(argument);
         let (help, variable) = (plain(&help), variable.unwrap_or_default());
@@ -106,7 +107,7 @@ fn table<'a>(page: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
     }
 }
 
-/// Every command has these, and nobody looks them up.
+/// Every command has these.
 fn is_usual(argument: &Arg) -> bool {
     let action = argument.get_action();
     matches!(

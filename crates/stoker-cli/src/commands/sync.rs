@@ -1,4 +1,4 @@
-//! `stoker sync`: once.
+//! `stoker sync`: syncs once.
 
 use std::process::ExitCode;
 
@@ -11,8 +11,8 @@ use crate::cli::Context;
 use crate::explain::{self, Mode};
 use crate::failure::Failure;
 use crate::job::Job;
-use crate::outcome::{Outcome, Status};
 use crate::progress::Progress;
+use crate::run_document::{RunDocument, Status};
 
 /// The shortest way, and the one with a cluster's manifest.
 const EXAMPLES: &str = "\
@@ -39,9 +39,9 @@ pub(crate) struct Arguments {
 /// Syncs once.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let job = arguments.job()?;
-    let outcome = once(&job, Mode::Sync, context);
-    context.console.outcome(&outcome);
-    Ok(exit(&outcome))
+    let document = once(&job, Mode::Sync, context);
+    context.console.document(&document);
+    Ok(exit(&document))
 }
 
 impl Arguments {
@@ -52,7 +52,7 @@ impl Arguments {
 }
 
 /// Makes one run, and returns the document of it.
-pub(crate) fn once(job: &Job, mode: Mode, context: &Context) -> Outcome {
+pub(crate) fn once(job: &Job, mode: Mode, context: &Context) -> RunDocument {
     let progress = Progress::on(&context.console);
     let (report, failure) = attempt(job, mode, context, &progress);
     progress.clear();
@@ -62,18 +62,18 @@ pub(crate) fn once(job: &Job, mode: Mode, context: &Context) -> Outcome {
         }
     }
     let failure = failure.map(|failure| context.interruption.judge(failure));
-    let mut outcome = Outcome::of(&report, failure);
-    outcome.git_ref = Some(job.origin.wanted.name().to_string());
-    outcome.warn_first(&job.warnings);
+    let mut document = RunDocument::of(&report, failure);
+    document.git_ref = Some(job.origin.wanted.name().to_string());
+    document.warn_first(&job.warnings);
     if context.console.has_paths() {
-        outcome.list_all(&report);
+        document.list_all(&report);
     }
-    outcome
+    document
 }
 
 /// 0 done, 1 failed.
-pub(crate) fn exit(outcome: &Outcome) -> ExitCode {
-    if outcome.status == Status::Failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+pub(crate) fn exit(document: &RunDocument) -> ExitCode {
+    if document.status == Status::Failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// Recovers, resolves the ref, and syncs or plans its commit.
@@ -99,12 +99,12 @@ fn attempt(
     let query = Resolver {
         access: &origin.access,
         store: &origin.store,
-        patience: target.data.lock_timeout,
+        lock_timeout: target.data.lock_timeout,
         unreachable: origin.unreachable,
     };
-    let (answer, recovered) =
+    let (resolved, recovered) =
         recovered.check_while(target, cancel, || resolve(&query, &origin.wanted, cancel));
-    let resolution = match answer {
+    let resolution = match resolved {
         Ok(resolution) => resolution,
         Err(error) => {
             return (recovered.into_report(target), Some(explain::git(&error, &job.target)));

@@ -1,4 +1,4 @@
-//! `stoker watch`: continuously.
+//! `stoker watch`: syncs continuously.
 
 use std::collections::HashSet;
 use std::net::{AddrParseError, SocketAddr};
@@ -17,10 +17,10 @@ use crate::cli::Context;
 use crate::explain::Mode;
 use crate::failure::{Blame, Failure};
 use crate::job::Job;
-use crate::outcome::{Outcome, Status};
+use crate::run_document::{RunDocument, Status};
 use crate::trigger::{Trigger, Woken};
 
-/// How often all managed files are looked at, though the commit is the same.
+/// How often all managed files are checked while the commit is the same.
 const DRIFT_PERIOD: Duration = Duration::from_mins(10);
 
 const EXAMPLE: &str = "\
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// spec.polling.interval of the file, else 60s]
     #[arg(long, value_name = "TIME", value_parser = interval)]
     interval: Option<Duration>,
-    /// Serve POST /sync on this address: look at once (port 0 takes a free one and prints it)
+    /// Serve POST /sync on this address: sync at once (port 0 takes a free one and prints it)
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
     #[command(flatten)]
@@ -46,22 +46,22 @@ pub(crate) struct Arguments {
 /// How often two processes may replace each other's files.
 const MOST_FLIPS: u32 = 2;
 
-/// What is remembered from one look to the next.
+/// What is remembered from one run to the next.
 #[derive(Debug, Default)]
 struct Memory {
-    /// When all files were last looked at.
+    /// When all files were last checked.
     drift_checked: Option<Instant>,
-    /// Whether all files were to be looked at, and a new commit came instead. Where every look
-    /// brings one, that would be for ever.
-    is_look_owed: bool,
+    /// Whether all files were due for a check, and a new commit came instead. If every run
+    /// applies one, the check would never happen.
+    is_check_owed: bool,
     /// How often in a row it failed.
     failures: u32,
     /// The warnings of the last run, so that each is printed once.
     warned: HashSet<String>,
     /// How often another process had brought another source since the last run.
     flips: u32,
-    /// What was said last, so that a state is told once.
-    told: Option<(Status, Option<String>)>,
+    /// The state that was printed last, so that each is printed once.
+    printed: Option<(Status, Option<String>)>,
 }
 
 /// An address with its port; of names, the one that every machine has for itself.
@@ -88,33 +88,34 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
     context.console.invite(&format!("watching {name} of {url}, Ctrl-C ends"));
     let mut memory = Memory::default();
     loop {
-        job.target.run.drift_check = memory.look(wanted, Instant::now());
-        let mut outcome = sync::once(&job, Mode::Sync, context);
-        // What was finished is told, though a signal came; that the signal broke off a run is no
-        // news.
+        job.target.run.drift_check = memory.drift_check(wanted, Instant::now());
+        let mut document = sync::once(&job, Mode::Sync, context);
+        // What was finished is printed, though a signal came. A run that the signal cancelled is not
+        // printed.
         let is_broken_off =
-            outcome.status == Status::Failed && context.interruption.cancel.is_cancelled();
-        if memory.take(&mut outcome, job.target.run.drift_check, Instant::now()) && !is_broken_off {
-            context.console.outcome(&outcome);
+            document.status == Status::Failed && context.interruption.cancel.is_cancelled();
+        if memory.take(&mut document, job.target.run.drift_check, Instant::now()) && !is_broken_off
+        {
+            context.console.document(&document);
         }
-        if outcome.status != Status::Failed {
-            // It was confirmed for one run, not for all that the future brings.
+        if document.status != Status::Failed {
+            // It was confirmed for one run only.
             job.target.run.deletion = None;
         }
         if memory.flips >= MOST_FLIPS {
-            return Err(flipping(&outcome));
+            return Err(flipping(&document));
         }
         match trigger.wait(memory.pause(interval, fastrand::f64()), &context.interruption.cancel) {
             Woken::Cancelled => return Ok(ExitCode::SUCCESS),
-            Woken::Request => context.console.detail("asked to look at once"),
+            Woken::Request => context.console.detail("sync requested"),
             Woken::Time => {}
         }
     }
 }
 
 /// Two processes that watch different refs would replace each other's files for ever.
-fn flipping(outcome: &Outcome) -> Failure {
-    let other = outcome.warnings.iter().find(|warned| warned.code == WarningCode::OtherSource);
+fn flipping(document: &RunDocument) -> Failure {
+    let other = document.warnings.iter().find(|warned| warned.code == WarningCode::OtherSource);
     let other = other.map(|warned| warned.message.clone()).unwrap_or_default();
     let message = format!("another process keeps replacing the files of this one: {other}");
     let blame = Blame::World;
@@ -123,7 +124,7 @@ fn flipping(outcome: &Outcome) -> Failure {
 }
 
 impl Arguments {
-    /// How often to ask the repository; never where only requests are to make it look.
+    /// How often to poll the repository; never if only requests should start a sync.
     fn pace(&self, job: &Job) -> Result<Option<Duration>, Failure> {
         let Polling { enabled, interval } = &job.polling;
         if self.interval.is_some() {
@@ -134,7 +135,7 @@ impl Arguments {
                 return Ok(None);
             }
             let message = "the file turns polling off (spec.polling.enabled), so nothing would \
-                           make it look again";
+                           start another sync";
             return Err(Failure::usage(message)
                 .hint("add --listen 127.0.0.1:7000 and ask there, or poll with --interval 60s"));
         }
@@ -144,43 +145,43 @@ impl Arguments {
 }
 
 impl Memory {
-    /// Drift is looked for on a slow timer of its own: asking for the ref is cheap, stat is not.
-    fn look(&self, wanted: DriftCheck, now: Instant) -> DriftCheck {
+    /// Drift is checked less often than the ref: listing refs is cheap, stat of all files is not.
+    fn drift_check(&self, wanted: DriftCheck, now: Instant) -> DriftCheck {
         match self.drift_checked {
             Some(checked) if now - checked < DRIFT_PERIOD => DriftCheck::Touched,
             _ => wanted,
         }
     }
 
-    /// Takes note of what came of a look, and returns whether it is news.
-    fn take(&mut self, outcome: &mut Outcome, look: DriftCheck, now: Instant) -> bool {
-        let is_warned = outcome.compare_warnings(&mut self.warned);
-        if self.told.is_some() && outcome.has_other_source() {
+    /// Records the result of a run, and returns whether it is new.
+    fn take(&mut self, document: &mut RunDocument, check: DriftCheck, now: Instant) -> bool {
+        let is_warned = document.compare_warnings(&mut self.warned);
+        if self.printed.is_some() && document.has_other_source() {
             self.flips += 1;
         }
-        let is_failed = outcome.status == Status::Failed;
+        let is_failed = document.status == Status::Failed;
         self.failures = if is_failed { self.failures + 1 } else { 0 };
-        // A run that applied another commit looked only at what it touched.
-        let is_same_commit = outcome.previous_commit == outcome.commit;
-        let is_first = outcome.previous_commit.is_none();
-        let is_full = !is_failed && look != DriftCheck::Touched;
+        // A run that applied another commit checked only what it touched.
+        let is_same_commit = document.previous_commit == document.commit;
+        let is_first = document.previous_commit.is_none();
+        let is_full = !is_failed && check != DriftCheck::Touched;
         if is_full && (is_same_commit || is_first) {
             self.drift_checked = Some(now);
         }
-        // A dry run leaves the commit as it was, for ever.
-        let is_applied = outcome.status == Status::Synced && !is_same_commit;
-        self.is_look_owed = is_applied && look == DriftCheck::Stat && !is_first;
-        let error = outcome.error.as_ref().map(|failure| failure.message.clone());
-        let said = Some((outcome.status, error));
-        let is_news = outcome.status == Status::Synced || self.told != said || is_warned;
-        self.told = said;
-        is_news
+        // A dry run never changes the applied commit.
+        let is_applied = document.status == Status::Synced && !is_same_commit;
+        self.is_check_owed = is_applied && check == DriftCheck::Stat && !is_first;
+        let error = document.error.as_ref().map(|failure| failure.message.clone());
+        let state = Some((document.status, error));
+        let is_new = document.status == Status::Synced || self.printed != state || is_warned;
+        self.printed = state;
+        is_new
     }
 
     /// The interval, ± 10 % by a chance from 0 to 1, so that a thousand watchers spread; after
-    /// failures shorter ones that grow to it; none before a look that is owed.
+    /// failures shorter ones that grow to it; none before a check that is owed.
     fn pause(&self, interval: Option<Duration>, chance: f64) -> Duration {
-        if self.is_look_owed {
+        if self.is_check_owed {
             return Duration::ZERO;
         }
         let retry = (self.failures > 0).then(|| Duration::from_secs(1 << self.failures.min(6)));

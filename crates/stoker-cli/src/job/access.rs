@@ -1,5 +1,5 @@
-//! How the repository and the gateway are reached: flags before file, but for what Secrets of the file
-//! serve.
+//! How the repository and the gateway are reached: from flags, else from the file; Secrets in the
+//! file come before flags.
 
 mod git_auth;
 
@@ -49,7 +49,7 @@ pub(super) fn build(
         server_words: ServerWords::default(),
         addresses: Vec::new(),
     };
-    access.ca_file = authorities((git, &access), arguments, secrets)?;
+    access.ca_file = authorities(git, &access, arguments, secrets)?;
     access.auth = git_auth::decide(Facts { git, arguments, access: &access }, secrets)?;
     auth::check_fit(&access).map_err(|error| usage_of(&error, arguments))?;
     Ok(access)
@@ -65,7 +65,7 @@ fn own_program() -> Result<PathBuf, Failure> {
     })
 }
 
-/// The gateway's key: only where a gateway is to be told at all.
+/// The gateway's API key, if there is a gateway.
 pub(super) fn api_key(
     documents: &Documents,
     arguments: &GatewayArguments,
@@ -86,7 +86,8 @@ pub(super) fn api_key(
 }
 
 fn authorities(
-    (git, access): (Option<&Git>, &Access),
+    git: Option<&Git>,
+    access: &Access,
     arguments: &RepositoryArguments,
     secrets: &mut Secrets,
 ) -> Result<Option<PathBuf>, Failure> {

@@ -1,5 +1,5 @@
-//! The `-f` file: one `GatewaySync` or `SyncProfile`, the Secrets beside it, and what else a cluster
-//! would get with them, which is named and left alone.
+//! The `-f` file: one `GatewaySync` or `SyncProfile` and the Secrets beside it. Documents of other
+//! kinds are named in a warning and skipped.
 
 mod fault;
 mod kind;
@@ -63,7 +63,7 @@ impl Documents {
                 Ok(Kind::Secret) => documents.secrets.push(value),
                 Ok(Kind::Ours) => ours.push(value),
                 Ok(Kind::Foreign { title }) => documents.skipped.push(title),
-                Err(found) => return Err(fault::no_document(name, found, (position + 1, count))),
+                Err(found) => return Err(fault::no_document(name, found, position + 1, count)),
             }
         }
         for secret in &documents.secrets {
@@ -135,11 +135,11 @@ fn text_of(path: &Path) -> Result<String, String> {
     }
 }
 
-/// Checks a document as a cluster would, and as strictly about fields that nobody knows.
+/// Checks a document as a cluster would, and as strictly about unknown fields.
 fn judge(name: &str, mut value: Value) -> Result<Subject, Failure> {
     let title = title(&value);
     let wrong = |error: &dyn std::error::Error| {
-        Failure::usage(format!("{name}: {title}: {error}")).hint(format!("mend that in {name}"))
+        Failure::usage(format!("{name}: {title}: {error}")).hint(format!("fix that in {name}"))
     };
     let violations =
         validation::validate(&as_in_a_cluster(&value)).map_err(|error| wrong(&error))?;

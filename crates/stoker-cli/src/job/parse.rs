@@ -1,4 +1,4 @@
-//! What the user wrote, checked by its grammar: refs, URLs, user names.
+//! Parses what the user wrote: refs, URLs, user names.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -61,7 +61,7 @@ pub(super) fn http_url(flag: &str, text: &str) -> Result<HttpUrl, Failure> {
 /// HTTP ends a user name at the first colon, and git's own protocol at the end of the line.
 pub(super) fn user(place: &str, name: &str) -> Result<String, Failure> {
     let fault = match name.chars().find(|char| *char == ':' || char.is_control()) {
-        Some(char) => format!("{char:?} can't stand in a user name"),
+        Some(char) => format!("{char:?} is not allowed in a user name"),
         None if name.is_empty() => "the user name is empty".to_owned(),
         None => return Ok(name.to_owned()),
     };
@@ -74,7 +74,7 @@ fn wrong_url(flag: &str, text: &str, error: &UrlError) -> Failure {
     Failure::usage(match error {
         UrlError::Credentials => {
             format!(
-                "{flag}: the URL holds credentials, for all to see: remove what stands before \"@\""
+                "{flag}: the URL contains credentials, which other users can see: remove the part before \"@\""
             )
         }
         // The scheme can't be a secret; the rest may hold one.

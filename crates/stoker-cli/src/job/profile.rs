@@ -1,4 +1,4 @@
-//! Which profile: that of the file, that of the flags, or one with the other's additions.
+//! Chooses the profile: of the file, of the flags, or of the file with additions by flags.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ pub(super) fn of_flags(target: &TargetArguments, hint: &str) -> Result<Chosen, F
 
 /// What is wrong with a profile that was made from flags: the fields are ours, the user wrote flags.
 fn by_flags(invalid: &Invalid, maps: &[Map]) -> String {
-    let told = invalid.faults.iter().map(|Fault { field, message }| {
+    let faults = invalid.faults.iter().map(|Fault { field, message }| {
         let field = field.strip_prefix("spec.sync.profiles.default.").unwrap_or(field);
         let mapping = field.strip_prefix("mappings[").and_then(|rest| rest.split_once("]."));
         let map = mapping
@@ -91,7 +91,7 @@ fn by_flags(invalid: &Invalid, maps: &[Map]) -> String {
             None => format!("{field}: {message}"),
         }
     });
-    told.collect::<Vec<_>>().join("; ")
+    faults.collect::<Vec<_>>().join("; ")
 }
 
 fn of_file(sync: &Sync, wanted: Option<&str>) -> Result<Chosen, Failure> {

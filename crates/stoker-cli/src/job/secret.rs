@@ -1,8 +1,9 @@
-//! References to Secrets, served: by a Secret in the `-f` file, else by a flag, else by the
+//! Resolves references to Secrets: from a Secret in the `-f` file, else from a flag, else from the
 //! environment.
 //!
-//! What comes from the file is served as files that exist in memory only. A value that can't work is
-//! refused here, by the name of its Secret, and nothing of it is told.
+//! Values of the file are passed on as files in memory. A value that can't work is refused here;
+//! the
+//! error names the Secret and shows nothing of the value.
 
 mod manifest_secret;
 
@@ -63,7 +64,7 @@ impl Secrets {
         let file = MemFile::new(value).map_err(|error| failed(error.to_string()))?;
         let path = file.path();
         if let Some(fault) = (need.fault)(&path) {
-            let hint = format!("put {} into stringData.{key} of that Secret", need.shape);
+            let hint = format!("stringData.{key} of that Secret must be {}", need.shape);
             return Err(failed(format!("the value {fault}")).hint(hint));
         }
         if let Some(Given { by: GivenBy::Flag, name: flag, .. }) = given {
@@ -113,7 +114,7 @@ impl Secrets {
         held.namespace.as_ref().is_none_or(|there| *there == self.namespace)
     }
 
-    /// Why nothing serves a reference.
+    /// Why a reference has no value.
     fn unserved(&self, reference: &ResolvedSecretRef, need: SecretNeed) -> Failure {
         let ResolvedSecretRef { name, key } = reference;
         let SecretNeed { field, flag, .. } = need;
@@ -131,7 +132,7 @@ impl Secrets {
                 (words, format!("a Secret {name} without a namespace, or of {own}"))
             }
             (None, _) => {
-                let words = format!("nothing serves Secret {name}, key {key}");
+                let words = format!("no value for Secret {name}, key {key}");
                 (words, format!("a Secret {name} to the file"))
             }
         };

@@ -1,5 +1,5 @@
-//! What a reference of the file is for: the field that has it, the flag that can stand in, and what
-//! its value must be.
+//! What a reference of the file is for: its field, the flag that can replace it, and what its value
+//! must be.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Where objects are kept: apart from the data directory, whose gateway would take them for its
-//! own.
+//! Chooses the directory of the object store: outside the data directory, whose gateway would read
+//! it as its own files.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub(super) fn choose(
         store::default_directory(&|name| std::env::var_os(name), uid, url)
     });
     let (store, data) = (real(&directory), real(&target.data));
-    // A mapping could prune the one; making the other anew could remove the files of a gateway.
+    // A mapping could prune the store; rebuilding the store could remove the files of a gateway.
     if store.starts_with(&data) || data.starts_with(&store) {
         let (store, data) = (shown(&store), shown(&data));
         let message = format!("--store {store} and --data {data} lie within each other");

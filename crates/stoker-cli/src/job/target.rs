@@ -1,4 +1,4 @@
-//! The receiving end: a data directory, the rules for it, and its gateway.
+//! What a command writes to: a data directory, the rules for it, and its gateway.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -53,7 +53,7 @@ impl Target {
         if gateway.gateway.is_some() && gateway.api_key_file.is_none() {
             return Err(access::no_api_key());
         }
-        let hint = "say what goes where: --map services/site/projects:projects";
+        let hint = "add a mapping: --map services/site/projects:projects";
         let mut target = Self::new(profile::of_flags(arguments, hint)?, arguments);
         target.run.gateway = gateway_options(gateway, gateway.api_key_file.clone())?;
         target.listing = format!("ls {}", shown(directory));
@@ -87,13 +87,13 @@ impl Target {
     }
 }
 
-/// The command that lists what a commit holds. A range of versions is no name to git.
+/// The command that lists what a commit holds. A semver range is not a name that git knows.
 pub(super) fn list_commit(git_ref: &str) -> String {
     let name = if git_ref.starts_with("semver:") { "REF" } else { git_ref };
     format!("git ls-tree -r --name-only {name}")
 }
 
-/// The gateway that is told, if one is.
+/// The gateway, if one is named.
 pub(super) fn gateway_options(
     arguments: &GatewayArguments,
     api_key: Option<PathBuf>,

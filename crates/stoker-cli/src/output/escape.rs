@@ -1,7 +1,7 @@
-//! Results as text that no terminal takes for a command, and no reader for another name.
+//! Escapes results, so that a terminal does not run them as commands and two names never look
+//! alike.
 //!
-//! Whatever reads JSON or YAML gets the very strings back. Text is for eyes: there the bytes are
-//! written as git quotes them.
+//! Readers of JSON and YAML get the original strings. In text, bytes are quoted as git quotes them.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -34,7 +34,7 @@ pub(crate) fn word(word: &OsStr) -> OsString {
 /// One line of JSON.
 pub(super) fn json(value: &impl Serialize) -> Result<String, String> {
     let text = serde_json::to_string(value).map_err(|error| error.to_string())?;
-    // Such characters stand within strings only, and never behind a backslash.
+    // Such characters occur only within strings, and never after a backslash.
     Ok(if text.contains(is_harmful) { escaped(&text) } else { text })
 }
 

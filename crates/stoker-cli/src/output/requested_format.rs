@@ -1,4 +1,4 @@
-//! Which format a command line asks for, though the rest of it could not be read.
+//! The output format of a command line that could not be parsed.
 
 use std::ffi::OsString;
 
@@ -14,7 +14,7 @@ pub(crate) fn requested_format(words: &[OsString]) -> Option<Format> {
     let mut words = words.iter().skip(1).map(|word| word.to_str().unwrap_or_default());
     while let Some(word) = words.next() {
         if word == "--" {
-            return None; // no flag stands behind it
+            return None; // no flags after it
         }
         let value = match word.strip_prefix("--") {
             Some("output") => words.clone().next(),
@@ -38,7 +38,7 @@ pub(crate) fn requested_format(words: &[OsString]) -> Option<Format> {
 
 /// What a cluster of short flags ends with.
 enum Short<'a> {
-    /// `-o`, and what stands behind it in the same word.
+    /// `-o`, and the rest of the same word.
     Format(&'a str),
     /// `-f`, whose value is the next word.
     File,

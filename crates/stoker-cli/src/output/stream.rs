@@ -1,4 +1,4 @@
-//! The two streams. Nothing is printed but through here, and nothing harmful gets through.
+//! Standard output and standard error. All printing goes through here, escaped.
 
 use std::io::{self, ErrorKind, Write as _};
 use std::sync::Arc;
@@ -35,15 +35,15 @@ impl Stdout {
         self.exact(&if is_next { format!("---\n{text}") } else { text.to_owned() });
     }
 
-    /// A reader that went away is no reason to fail: `stoker plan | head` is fine. Whatever else
-    /// stands in the way is told, once.
+    /// A closed pipe does not fail the command: `stoker plan | head` is fine. Any other error
+    /// is printed once.
     pub(super) fn judge(&self, written: io::Result<()>) {
         let Err(error) = written else { return };
         if error.kind() == ErrorKind::BrokenPipe || self.is_lost.swap(true, Ordering::Relaxed) {
             return;
         }
-        tell(&format!("error: failed to write to standard output: {error}"));
-        tell("hint: make room there, or print elsewhere; what was to be done is done all the same");
+        print_stderr(&format!("error: failed to write to standard output: {error}"));
+        print_stderr("hint: make room there, or redirect the output; the command itself is done");
     }
 
     /// Whether something that was printed is lost.
@@ -52,7 +52,7 @@ impl Stdout {
     }
 }
 
-/// Prints one line on standard error. Who can't be told there can't be told at all.
-pub(super) fn tell(line: &str) {
+/// Prints one line on standard error. An error there can't be reported.
+pub(super) fn print_stderr(line: &str) {
     writeln!(io::stderr(), "{}", escape::line(line)).ok();
 }

@@ -1,9 +1,9 @@
-//! What a run came to, for people: one line that says it all, then the figures.
+//! The result of a run for people: one line, then the figures.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::outcome::{Outcome, OutputPath, Status, Warned};
+use crate::run_document::{OutputPath, RunDocument, Status, Warned};
 
 /// How many deleted paths are listed.
 const MOST_DELETED: usize = 100;
@@ -20,49 +20,49 @@ impl std::fmt::Display for Warned {
 }
 
 /// Draws the summary.
-pub(super) fn draw(outcome: &Outcome) -> String {
-    let changed = outcome.files_added + outcome.files_modified + outcome.files_deleted;
-    if outcome.status == Status::Failed && changed == 0 {
+pub(super) fn draw(document: &RunDocument) -> String {
+    let changed = document.files_added + document.files_modified + document.files_deleted;
+    if document.status == Status::Failed && changed == 0 {
         return String::new(); // the error says it all
     }
-    let mut text = headline(outcome);
+    let mut text = headline(document);
     let mut row = |label: &str, value: String| {
         if !value.is_empty() {
             write!(text, "\n  {label:<10} {value}").ok();
         }
     };
     let counts = [
-        ("added", outcome.files_added),
-        ("modified", outcome.files_modified),
-        ("deleted", outcome.files_deleted),
+        ("added", document.files_added),
+        ("modified", document.files_modified),
+        ("deleted", document.files_deleted),
     ];
     for (label, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
         row(label, count.to_string());
     }
-    row("unchanged", outcome.files_unchanged.to_string());
-    if outcome.bytes_written > 0 {
-        row("written", bytes(outcome.bytes_written));
+    row("unchanged", document.files_unchanged.to_string());
+    if document.bytes_written > 0 {
+        row("written", bytes(document.bytes_written));
     }
-    row("projects", outcome.projects.join(", "));
-    row("scan", scans(outcome));
-    row("took", times(outcome));
-    text.push_str(&paths(outcome));
+    row("projects", document.projects.join(", "));
+    row("scan", scans(document));
+    row("took", times(document));
+    text.push_str(&paths(document));
     text
 }
 
 /// The changed paths: deletions first, because they can't be undone. All of them where that was
 /// asked for.
-fn paths(outcome: &Outcome) -> String {
-    let Outcome { added, modified, deleted, .. } = outcome;
+fn paths(document: &RunDocument) -> String {
+    let RunDocument { added, modified, deleted, .. } = document;
     let kinds = [
-        Kind { sign: "-", count: outcome.files_deleted, names: deleted, most: MOST_DELETED },
-        Kind { sign: "+", count: outcome.files_added, names: added, most: MOST_CHANGED },
-        Kind { sign: "~", count: outcome.files_modified, names: modified, most: MOST_CHANGED },
+        Kind { sign: "-", count: document.files_deleted, names: deleted, most: MOST_DELETED },
+        Kind { sign: "+", count: document.files_added, names: added, most: MOST_CHANGED },
+        Kind { sign: "~", count: document.files_modified, names: modified, most: MOST_CHANGED },
     ];
     let mut text = String::new();
     for Kind { sign, count, names, most } in kinds {
-        if !outcome.all.is_empty() {
-            for planned in outcome.all.iter().filter(|planned| sign_of(planned.action) == sign) {
+        if !document.all.is_empty() {
+            for planned in document.all.iter().filter(|planned| sign_of(planned.action) == sign) {
                 write!(text, "\n  {sign} {}", planned.path).ok();
             }
             continue;
@@ -95,8 +95,8 @@ fn sign_of(action: &str) -> &'static str {
     }
 }
 
-fn headline(outcome: &Outcome) -> String {
-    let word = match outcome.status {
+fn headline(document: &RunDocument) -> String {
+    let word = match document.status {
         Status::Synced => "synced",
         Status::Unchanged => "unchanged",
         Status::Failed => "failed",
@@ -104,33 +104,33 @@ fn headline(outcome: &Outcome) -> String {
         Status::Planned => "planned",
     };
     let short = |commit: &String| commit.chars().take(7).collect::<String>();
-    if outcome.is_paused {
-        let live = outcome.commit.as_ref().map(short);
+    if document.is_paused {
+        let live = document.commit.as_ref().map(short);
         return live.map_or("paused: nothing was ever synced".to_owned(), |live| {
             format!("paused: still at {live}")
         });
     }
-    let commit = outcome.commit.as_ref().map(short).unwrap_or_default();
-    let git_ref = outcome.git_ref.as_deref().unwrap_or("working directory");
-    let previous = outcome.previous_commit.as_ref().map(short).filter(|old| *old != commit);
+    let commit = document.commit.as_ref().map(short).unwrap_or_default();
+    let git_ref = document.git_ref.as_deref().unwrap_or("working directory");
+    let previous = document.previous_commit.as_ref().map(short).filter(|old| *old != commit);
     let from = previous.map_or_else(String::new, |old| format!(" (was {old})"));
     // A range of versions does not say which tag it came to.
     let is_range = git_ref.starts_with("semver:");
-    let tag = outcome.resolved_ref.as_deref().filter(|_| is_range);
+    let tag = document.resolved_ref.as_deref().filter(|_| is_range);
     let tag = tag.map_or_else(String::new, |tag| format!(" ({tag})"));
     format!("{word}: {git_ref}{tag} at {commit}{from}")
 }
 
-fn scans(outcome: &Outcome) -> String {
-    let (projects, config) = (outcome.scans.projects, outcome.scans.config);
+fn scans(document: &RunDocument) -> String {
+    let (projects, config) = (document.scans.projects, document.scans.config);
     if projects == "skipped" && config == "skipped" {
         return String::new();
     }
     format!("projects {projects}, config {config}")
 }
 
-fn times(outcome: &Outcome) -> String {
-    let all = &outcome.durations;
+fn times(document: &RunDocument) -> String {
+    let all = &document.durations;
     let phases = [
         ("resolve", all.resolve),
         ("fetch", all.fetch),
@@ -171,16 +171,16 @@ mod tests {
 
     #[test]
     fn deleted_paths_come_first_and_what_is_left_out_is_counted() {
-        let outcome = Outcome {
+        let document = RunDocument {
             files_deleted: 130,
             deleted: names("gone", 100),
             files_added: 12,
             added: names("new", 12),
             files_modified: 10,
             modified: names("other", 10),
-            ..Outcome::default()
+            ..RunDocument::default()
         };
-        let text = paths(&outcome);
+        let text = paths(&document);
         let lines: Vec<&str> = text.trim_start().lines().map(str::trim).collect();
         assert_eq!(lines.len(), 101 + 11 + 10);
         assert_eq!((lines[0], lines[99]), ("- gone000", "- gone099"));

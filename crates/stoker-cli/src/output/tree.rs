@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::summary::bytes;
-use crate::outcome::{Outcome, OutputPath, Planned};
+use crate::run_document::{OutputPath, Planned, RunDocument};
 
 /// As many lines as a screen has, for those who did not ask for every path.
 pub(super) const SCREEN: usize = 40;
@@ -86,24 +86,25 @@ impl<'a> Node<'a> {
 }
 
 /// Draws a plan in about so many lines: as deep as they allow, each directory with its counts.
-pub(super) fn draw(outcome: &Outcome, changes: &[Planned], lines: usize) -> String {
+pub(super) fn draw(document: &RunDocument, changes: &[Planned], lines: usize) -> String {
     let mut root = Node::default();
     for change in changes {
         root.insert(change);
     }
-    let commit: String = outcome.commit.iter().flat_map(|commit| commit.chars().take(7)).collect();
-    let git_ref = outcome.git_ref.as_deref().unwrap_or("working directory");
+    let commit: String = document.commit.iter().flat_map(|commit| commit.chars().take(7)).collect();
+    let git_ref = document.git_ref.as_deref().unwrap_or("working directory");
     let mut text = String::new();
     root.unfold(lines);
     root.draw(&mut text, "");
     if root.is_folded() {
         text.push_str("(-v lists every path)\n");
     }
-    let Outcome { files_added: add, files_modified: change, files_deleted: delete, .. } = outcome;
+    let RunDocument { files_added: add, files_modified: change, files_deleted: delete, .. } =
+        document;
     let size = bytes(root.bytes);
     format!(
         "{git_ref} at {commit}\n{text}{add} to add, {change} to change, {delete} to delete, {} unchanged; {size} to write",
-        outcome.files_unchanged
+        document.files_unchanged
     )
 }
 
@@ -136,8 +137,8 @@ mod tests {
             .map(|n| planned(format!("projects/line{}/views/{}/view.json", n / 2_000, n % 2_000)))
             .chain([planned("config/x.json".to_owned())])
             .collect();
-        let outcome = Outcome::default();
-        let text = draw(&outcome, &changes, SCREEN);
+        let document = RunDocument::default();
+        let text = draw(&document, &changes, SCREEN);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[1..9],
@@ -154,7 +155,7 @@ mod tests {
         );
         assert_eq!(lines[lines.len() - 2], "(-v lists every path)");
         assert!(lines.len() < SCREEN);
-        let all = draw(&outcome, &changes, usize::MAX);
+        let all = draw(&document, &changes, usize::MAX);
         assert_eq!(all.matches("view.json").count(), 6_000);
         assert!(!all.contains("-v"));
     }
@@ -163,7 +164,7 @@ mod tests {
     fn many_files_in_one_place_are_cut_after_the_directories() {
         let files = (0..100).map(|n| planned(format!("f{n:03}")));
         let changes: Vec<Planned> = files.chain([planned("z/deep".to_owned())]).collect();
-        let text = draw(&Outcome::default(), &changes, SCREEN);
+        let text = draw(&RunDocument::default(), &changes, SCREEN);
         assert!(text.contains("├── z/  1 change, 1 B"), "{text}");
         assert!(text.contains("└── … and 61 more\n"), "{text}");
     }

@@ -1,8 +1,9 @@
-//! Who may ask `watch` to look at once: programs, not the pages of a browser that runs beside them.
+//! Which requests may wake `watch`: those of programs, not those of web pages in a browser.
 //!
-//! Any web page can make a browser send a POST to an address of this machine. A browser says so in
-//! `Origin`; and where a page's own name was made to point here (DNS rebinding), `Host` has that
-//! name. A program such as curl sends no origin, and the address that it was given as the host.
+//! Any web page can make a browser send a POST to an address of this machine. The browser then
+//! sends
+//! `Origin`; and if the page's own name resolves to this machine (DNS rebinding), `Host` has that
+//! name. A program such as curl sends no `Origin`, and the address that it was given as `Host`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -32,7 +33,7 @@ pub(crate) fn check(headers: &HeaderMap, listened: SocketAddr) -> Result<(), Ref
     }
 }
 
-/// Whether a host, with or without a port, is this machine by an address that nobody can rebind.
+/// Whether a host, with or without a port, is an address of this machine, which DNS can't rebind.
 fn is_ours(host: &str, listened: IpAddr) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

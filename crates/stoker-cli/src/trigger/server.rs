@@ -1,5 +1,6 @@
-//! The connections of the endpoint: few at a time, and none for long. Whoever comes when all places
-//! are taken waits in the system's queue, where it costs a run neither memory nor descriptors.
+//! Serves the endpoint: few connections at a time, each for a short time. Further clients wait in
+//! the
+//! kernel's queue, where they cost a run neither memory nor descriptors.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The stage of the demo: a repository, and two gateways with data directories of their own.
+//! What the demo runs on: a repository, and two gateways with their data directories.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::failure::Failure;
 
-/// The key that the stand-ins take; it opens nothing else.
+/// The API key of the simulated gateways.
 const KEY: &str = "demo:demo";
 
 /// What the plant's operator keeps in git.
@@ -74,7 +74,7 @@ spec:
 /// The stage. Everything is gone when it is dropped.
 pub(super) struct Plant {
     directory: TempDir,
-    /// The stand-ins, by name.
+    /// The simulated gateways, by name.
     pub(super) gateways: Vec<(&'static str, Gateway)>,
 }
 
@@ -141,7 +141,7 @@ impl Plant {
 #[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
 fn no_place(error: std::io::Error) -> Failure {
     let failure = Failure::world(Reason::DemoFailed, &error);
-    let message = format!("failed to make a temporary directory: {}", failure.message);
+    let message = format!("failed to create a temporary directory: {}", failure.message);
     Failure { message, ..failure }.hint("name one that can be written to: TMPDIR=/tmp stoker demo")
 }
 

@@ -1,4 +1,4 @@
-//! The scenes of the demo. Each shows the command that a user would type, and runs it.
+//! The steps of the demo. Each shows the command that a user would type, and runs it.
 
 use std::ffi::OsString;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::cli::Context;
 use crate::commands::sync;
 use crate::explain::Mode;
 use crate::failure::Failure;
-use crate::outcome::Outcome;
+use crate::run_document::RunDocument;
 
 #[derive(Debug, Parser)]
 struct Line {
@@ -23,7 +23,7 @@ const VIEW: &str =
 const CHANGED: &str = "{\n  \"root\": {\"type\": \"ia.container.coord\"},\n  \"props\": {\"title\": \"Line 1, night shift\"}\n}\n";
 
 /// Tells it.
-pub(super) fn tell(plant: &Plant, context: &Context) -> Result<(), Failure> {
+pub(super) fn run(plant: &Plant, context: &Context) -> Result<(), Failure> {
     let say = |line: &str| context.console.say(line);
     let stage = plant.path("");
     say(&format!("A plant with two gateways and one repository, in {}", stage.display()));
@@ -33,7 +33,7 @@ pub(super) fn tell(plant: &Plant, context: &Context) -> Result<(), Failure> {
         show(plant, name, context)?;
     }
 
-    say("\n2. Nothing new: one question to git, nothing else.");
+    say("\n2. Nothing new: one request to git, nothing else.");
     show(plant, "north", context)?;
 
     plant.write(VIEW, CHANGED)?;
@@ -78,23 +78,23 @@ fn show(plant: &Plant, gateway: &str, context: &Context) -> Result<(), Failure> 
     context.console.say(&format!(
         "   $ stoker sync -f plant.yaml --gateway-name {gateway} --data {gateway} …"
     ));
-    let outcome = sync::once(&job(plant, gateway)?, Mode::Sync, context);
-    end(outcome, context)
+    let document = sync::once(&job(plant, gateway)?, Mode::Sync, context);
+    end(document, context)
 }
 
 fn plan(plant: &Plant, gateway: &str, context: &Context) -> Result<(), Failure> {
     context.console.say(&format!(
         "   $ stoker plan -f plant.yaml --gateway-name {gateway} --data {gateway} …"
     ));
-    let outcome = sync::once(&job(plant, gateway)?, Mode::Plan, context);
-    end(outcome, context)
+    let document = sync::once(&job(plant, gateway)?, Mode::Plan, context);
+    end(document, context)
 }
 
-/// A failure is told by whoever gets it.
-fn end(outcome: Outcome, context: &Context) -> Result<(), Failure> {
-    if let Some(failure) = outcome.error {
+/// The caller prints a failure.
+fn end(document: RunDocument, context: &Context) -> Result<(), Failure> {
+    if let Some(failure) = document.error {
         return Err(failure);
     }
-    context.console.outcome(&outcome);
+    context.console.document(&document);
     Ok(())
 }

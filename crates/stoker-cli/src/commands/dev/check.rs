@@ -1,4 +1,4 @@
-//! What `stoker dev` refuses before it looks at a file: directories that are in each other's way.
+//! Refuses directories of `stoker dev` that contain each other.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -34,7 +34,7 @@ fn mappings(target: &Target) -> Vec<Mapping> {
     target.run.mappings(&"0".repeat(40)).unwrap_or_default()
 }
 
-/// Refuses files that would be mapped into their own source, again with every look, or over it.
+/// Refuses files that would be mapped into their own source, again with every scan, or over it.
 fn refuse_overlap(directory: &Path, data: &Path, mappings: &[Mapping]) -> Result<(), Failure> {
     let below = |root: &Path, path: &RelPath| real(&root.join(OsStr::from_bytes(path)));
     for mapping in mappings {

@@ -1,4 +1,4 @@
-//! The directory that is edited: what stands at its path now, and when to look at it again.
+//! Follows the directory that is edited: which directory is at its path, and when to scan it again.
 
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
@@ -18,20 +18,20 @@ use crate::trigger::{Trigger, Woken};
 const SETTLED: Duration = Duration::from_millis(40);
 /// Somebody who never stops writing is not waited for any longer.
 const LONGEST_BURST: Duration = Duration::from_millis(500);
-/// How often to look whether the path leads to the same directory.
+/// How often to check whether the path is still the same directory.
 const GLANCE: Duration = Duration::from_millis(500);
-/// File systems that send no events are looked at this often.
+/// File systems that send no events are scanned this often.
 const RESCAN: Duration = Duration::from_secs(30);
 
 /// A directory, followed by its path.
 pub(super) struct Follow {
     path: PathBuf,
     parts: Vec<RelPath>,
-    /// What stood at the path at the last look.
+    /// The directory at the path at the last scan.
     open: Option<WorkDir>,
     was_open: bool,
     trigger: Trigger,
-    /// Where changes are looked for; nowhere for a single look.
+    /// Watches for changes; absent for a single scan.
     watcher: Option<notify::RecommendedWatcher>,
 }
 
@@ -63,7 +63,7 @@ impl Follow {
         Ok(())
     }
 
-    /// What stands at the path now. Another directory than before is told, and watched from here
+    /// Opens the directory at the path. If it is another one than before, this is printed, and it is watched from here
     /// on.
     fn source(&mut self, context: &Context) -> Result<&mut WorkDir, Failure> {
         if self.open.as_ref().is_some_and(|open| !open.is_at(&self.path)) {
@@ -86,14 +86,14 @@ impl Follow {
         Ok(self.open.as_mut().expect("it was opened above"))
     }
 
-    /// What stands at the path now, and the id of its content.
+    /// Scans the directory at the path, and returns it with the id of its content.
     pub(super) fn scan(&mut self, context: &Context) -> Result<(String, &mut WorkDir), Failure> {
         let source = self.source(context)?;
         let root = source.scan().map_err(|error| failed(&error))?;
         Ok((root.to_string(), source))
     }
 
-    /// Waits for a reason to look again.
+    /// Waits for a reason to scan again.
     pub(super) fn wait(&self, cancel: &Cancel) -> Woken {
         let started = Instant::now();
         while started.elapsed() < RESCAN {
@@ -118,12 +118,12 @@ impl Follow {
     }
 }
 
-/// The directory could not be looked at.
+/// The directory could not be scanned.
 pub(super) fn failed(error: &DiskError) -> Failure {
     let failure = Failure::world(Reason::WorkingDirectory, error);
     match error.kind() {
         ErrorKind::NotFound => failure.hint("bring it back: it is followed once it is there"),
-        _ => failure.hint("look who may read it: ls -la"),
+        _ => failure.hint("check who may read it: ls -la"),
     }
 }
 

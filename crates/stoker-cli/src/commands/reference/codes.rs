@@ -1,4 +1,4 @@
-//! The words that scripts match on, as tables.
+//! Tables of the reasons and warning codes that scripts match on.
 
 use std::fmt::Write as _;
 

@@ -1,12 +1,12 @@
 use super::*;
-use crate::outcome::Warned;
+use crate::run_document::Warned;
 
 const LOOK: DriftCheck = DriftCheck::Stat;
 
-fn outcome(status: Status, commits: [&str; 2]) -> Outcome {
+fn document(status: Status, commits: [&str; 2]) -> RunDocument {
     let [previous, commit] = commits.map(|commit| Some(commit.to_owned()));
     let error = (status == Status::Failed).then(|| Failure::usage("in vain"));
-    Outcome { status, previous_commit: previous, commit, error, ..Outcome::default() }
+    RunDocument { status, previous_commit: previous, commit, error, ..RunDocument::default() }
 }
 
 #[test]
@@ -22,11 +22,11 @@ fn files_are_looked_at_every_ten_minutes_and_again_when_a_look_was_not_one() {
         (Status::Failed, same, LOOK, false),
     ] {
         let mut memory = Memory::default();
-        assert_eq!(memory.look(LOOK, at(0)), LOOK, "the first time");
-        memory.take(&mut outcome(status, commits), look, at(0));
+        assert_eq!(memory.drift_check(LOOK, at(0)), LOOK, "the first time");
+        memory.take(&mut document(status, commits), look, at(0));
         let next = if is_checked { DriftCheck::Touched } else { LOOK };
-        assert_eq!(memory.look(LOOK, at(9)), next, "{status:?} {commits:?} {look:?}");
-        assert_eq!(memory.look(LOOK, at(10)), LOOK);
+        assert_eq!(memory.drift_check(LOOK, at(9)), next, "{status:?} {commits:?} {look:?}");
+        assert_eq!(memory.drift_check(LOOK, at(10)), LOOK);
     }
 }
 
@@ -35,7 +35,7 @@ fn a_look_that_a_new_commit_took_the_place_of_follows_at_once() {
     let (now, minute) = (Instant::now(), Some(Duration::from_mins(1)));
     let mut memory = Memory::default();
     let mut pause = |status, commits, look| {
-        memory.take(&mut outcome(status, commits), look, now);
+        memory.take(&mut document(status, commits), look, now);
         memory.pause(minute, 0.5)
     };
     assert_eq!(pause(Status::Synced, ["a", "b"], LOOK), Duration::ZERO);
@@ -44,7 +44,7 @@ fn a_look_that_a_new_commit_took_the_place_of_follows_at_once() {
     assert_ne!(pause(Status::Failed, ["b", "c"], LOOK), Duration::ZERO);
     assert_ne!(pause(Status::DryRun, ["b", "c"], LOOK), Duration::ZERO);
     assert_ne!(pause(Status::Synced, ["b", "c"], DriftCheck::Content), Duration::ZERO);
-    let mut first = outcome(Status::Synced, ["", "a"]);
+    let mut first = document(Status::Synced, ["", "a"]);
     first.previous_commit = None;
     let mut memory = Memory::default();
     memory.take(&mut first, LOOK, now);
@@ -55,14 +55,14 @@ fn a_look_that_a_new_commit_took_the_place_of_follows_at_once() {
 fn a_state_is_told_once_and_every_sync() {
     let now = Instant::now();
     let mut memory = Memory::default();
-    let mut told = |status, commits| memory.take(&mut outcome(status, commits), LOOK, now);
-    assert!(told(Status::Synced, ["a", "b"]));
-    assert!(told(Status::Synced, ["b", "c"]));
-    assert!(told(Status::Unchanged, ["c", "c"]));
-    assert!(!told(Status::Unchanged, ["c", "c"]));
-    assert!(told(Status::Failed, ["c", "c"]));
-    assert!(!told(Status::Failed, ["c", "c"]));
-    assert!(told(Status::Unchanged, ["c", "c"]));
+    let mut is_new = |status, commits| memory.take(&mut document(status, commits), LOOK, now);
+    assert!(is_new(Status::Synced, ["a", "b"]));
+    assert!(is_new(Status::Synced, ["b", "c"]));
+    assert!(is_new(Status::Unchanged, ["c", "c"]));
+    assert!(!is_new(Status::Unchanged, ["c", "c"]));
+    assert!(is_new(Status::Failed, ["c", "c"]));
+    assert!(!is_new(Status::Failed, ["c", "c"]));
+    assert!(is_new(Status::Unchanged, ["c", "c"]));
 }
 
 #[test]
@@ -94,27 +94,27 @@ fn a_standing_warning_is_news_once_and_two_flips_are_counted_after_the_first_run
     let mut memory = Memory::default();
     let warned = |code, message: &str| Warned {
         code,
-        path: crate::outcome::OutputPath(Vec::new()),
+        path: crate::run_document::OutputPath(Vec::new()),
         message: message.to_owned(),
         is_known: false,
     };
-    let mut news = |warnings: Vec<Warned>| {
-        let mut outcome = outcome(Status::Unchanged, ["a", "a"]);
-        outcome.warnings = warnings;
-        let is_news = memory.take(&mut outcome, LOOK, now);
-        let fresh = outcome.warnings.iter().filter(|warned| !warned.is_known).count();
+    let mut take = |warnings: Vec<Warned>| {
+        let mut document = document(Status::Unchanged, ["a", "a"]);
+        document.warnings = warnings;
+        let is_news = memory.take(&mut document, LOOK, now);
+        let fresh = document.warnings.iter().filter(|warned| !warned.is_known).count();
         (is_news, fresh, memory.flips)
     };
     let kept = || warned(WarningCode::ForeignFilesKept, "60 files");
     let other = |message| warned(WarningCode::OtherSource, message);
     assert_eq!(
-        news(vec![kept(), other("by pid 1")]),
+        take(vec![kept(), other("by pid 1")]),
         (true, 2, 0),
         "the first run replaces nothing"
     );
-    assert_eq!(news(vec![kept()]), (false, 0, 0));
-    assert_eq!(news(vec![kept(), other("by pid 2")]), (true, 1, 1));
-    assert_eq!(news(vec![kept(), other("by pid 3")]), (true, 1, 2));
-    assert_eq!(news(vec![]), (false, 0, 2));
-    assert_eq!(news(vec![kept()]), (true, 1, 2), "it came back");
+    assert_eq!(take(vec![kept()]), (false, 0, 0));
+    assert_eq!(take(vec![kept(), other("by pid 2")]), (true, 1, 1));
+    assert_eq!(take(vec![kept(), other("by pid 3")]), (true, 1, 2));
+    assert_eq!(take(vec![]), (false, 0, 2));
+    assert_eq!(take(vec![kept()]), (true, 1, 2), "it came back");
 }

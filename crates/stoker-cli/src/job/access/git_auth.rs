@@ -1,8 +1,8 @@
-//! Who we are to the git server: what the file says, what flags say, and what the environment says.
+//! Chooses the git credential: from the file, from flags, or from the environment.
 //!
-//! A flag for the method of the file serves the file's reference; a flag for another method takes
-//! the place of the file's. The environment is asked where neither says anything that the URL can
-//! take.
+//! A flag for the file's method supplies the file's reference; a flag for another method replaces
+//! the
+//! file's. The environment is used if neither gives a method that fits the URL.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) struct Facts<'a> {
     pub(super) git: Option<&'a Git>,
     /// What the command line says.
     pub(super) arguments: &'a RepositoryArguments,
-    /// Everything but the answer.
+    /// What the choice depends on.
     pub(super) access: &'a Access,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn decide(facts: Facts<'_>, secrets: &mut Secrets) -> Result<Auth, Fa
     let method = git.and_then(|git| git.auth.as_ref()).and_then(GitAuth::method);
     let of_file = method.as_ref().map(Method::of);
     if let Some((way, flag)) = by_flag(arguments, of_file)? {
-        // The key of an App that flags name is no other App's, and what is given together with
+        // The key of an App that flags name is not another App's, and what is given together with
         // another server is for that one.
         let is_named = arguments.github_app_id.is_some();
         let is_other = is_named || of_file != Some(way) || is_elsewhere(git, access);
@@ -189,7 +189,7 @@ fn from_file(
         AuthMethod::GithubApp { app, key } => {
             let key = secrets.serve(key, arguments.app_key(), secret_need::APP_KEY)?;
             let api = app.api_base_url.as_deref().unwrap_or(GithubApp::DEFAULT_API);
-            app_auth((app.app_id, app.installation_id), key, api, facts.access)
+            app_auth(app.app_id, app.installation_id, key, api, facts.access)
         }
     }
 }
@@ -209,9 +209,9 @@ fn from_arguments(way: Method, facts: Facts<'_>) -> Result<Auth, Failure> {
             let (key, known_hosts) = (key.path.to_owned(), known_hosts.path.to_owned());
             Ok(Auth::SshKey { key, known_hosts })
         }
-        (Method::App, _, _, Some((key, ids))) => {
+        (Method::App, _, _, Some((key, (app, installation)))) => {
             let api = arguments.github_api_url.as_deref().unwrap_or(GithubApp::DEFAULT_API);
-            app_auth(ids, key.path.to_owned(), api, facts.access)
+            app_auth(app, installation, key.path.to_owned(), api, facts.access)
         }
         _ => Ok(Auth::None),
     }
@@ -244,7 +244,8 @@ pub(super) fn misfit(name: &str, remote: &SafeUrl) -> String {
 }
 
 fn app_auth(
-    (app, installation): (i64, i64),
+    app: i64,
+    installation: i64,
     key_file: PathBuf,
     api: &str,
     access: &Access,
@@ -268,7 +269,7 @@ fn app_auth(
 }
 
 fn no_known_hosts() -> Failure {
-    Failure::usage("an SSH key without known hosts: the server could be anyone")
+    Failure::usage("an SSH key needs known hosts: without them the server can't be verified")
         .hint("ssh-keyscan HOST > known_hosts, check it, and add --known-hosts-file known_hosts")
 }
 

@@ -1,5 +1,5 @@
-//! What is wrong with a file before its fields are looked at: said without a word of its content,
-//! for it may hold Secrets.
+//! Errors of the `-f` file before its fields are checked. They never quote content, because the
+//! file may hold Secrets.
 
 use serde_json::Value;
 use serde_saphyr::Error;
@@ -9,7 +9,8 @@ use stoker_api::validation::Violation;
 use crate::failure::Failure;
 
 /// What a file is for, for who gave another.
-const EXAMPLE: &str = "write what goes where, or use flags: stoker sync --help has both";
+const EXAMPLE: &str =
+    "write the mappings into the file, or use flags: stoker sync --help has examples of both";
 
 /// The file can't be read at all.
 pub(super) fn unreadable(name: &str, error: &str) -> Failure {
@@ -20,13 +21,13 @@ pub(super) fn unreadable(name: &str, error: &str) -> Failure {
     }
 }
 
-/// The file is no YAML. Names of keys are told, values never.
+/// The file is not YAML. Errors name keys, never values.
 pub(super) fn not_yaml(name: &str, error: &Error) -> Failure {
     let place = error.location();
     let place = place.map(|at| format!(" at line {}, column {}", at.line(), at.column()));
     let place = place.unwrap_or_default();
     Failure::usage(format!("{name}: not valid YAML{place}{}", reason(error)))
-        .hint(format!("mend it there, in {name}"))
+        .hint(format!("fix it there, in {name}"))
 }
 
 fn reason(error: &Error) -> String {
@@ -43,8 +44,8 @@ fn reason(error: &Error) -> String {
     }
 }
 
-/// Something stands where a document should; `(position, count)` says where in the file.
-pub(super) fn no_document(name: &str, found: &str, (position, count): (usize, usize)) -> Failure {
+/// The file has something else where a document should be, at `position` of `count` documents.
+pub(super) fn no_document(name: &str, found: &str, position: usize, count: usize) -> Failure {
     let place = if count > 1 { format!("document {position} of {count}: ") } else { String::new() };
     let message =
         format!("{name}: {place}found {found} instead of a document with apiVersion and kind");
@@ -66,7 +67,7 @@ pub(super) fn refuse(name: &str, title: &str, violations: &[Violation]) -> Resul
     let Some(first) = violations.first() else { return Ok(()) };
     let words: Vec<String> = violations.iter().map(ToString::to_string).collect();
     Err(Failure::usage(format!("{name}: {title}: {}", words.join("; ")))
-        .hint(format!("mend {} in {name}", first.field)))
+        .hint(format!("fix {} in {name}", first.field)))
 }
 
 /// Names, labels and annotations are texts. The API server says so itself, and our schema leaves it

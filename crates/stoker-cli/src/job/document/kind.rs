@@ -1,4 +1,4 @@
-//! What a document of the file is, by its `apiVersion` and `kind`: ours, a Secret, or a cluster's.
+//! The kind of a document, by `apiVersion` and `kind`: Stoker's, a Secret, or for a cluster only.
 
 use serde_json::Value;
 use stoker_api::names::GROUP;
@@ -47,7 +47,7 @@ impl Kind {
 pub(super) fn check(name: &str, value: &Value) -> Result<(), Failure> {
     validation::check_kind(value).map_err(|error| {
         let message = format!("{name}: {}: {error}", title(value));
-        Failure::usage(message).hint(format!("mend apiVersion and kind in {name}"))
+        Failure::usage(message).hint(format!("fix apiVersion and kind in {name}"))
     })
 }
 

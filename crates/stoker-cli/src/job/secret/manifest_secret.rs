@@ -1,4 +1,4 @@
-//! One Secret of the file: its keys and values, as the API server would take them.
+//! One Secret of the file: its keys and values, as the API server reads them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// A Secret of the file. Not `Debug`: its values are nobody's business.
+/// A Secret of the file. Not `Debug`: its values must not be printed.
 pub(super) struct ManifestSecret {
     pub(super) name: String,
     pub(super) namespace: Option<String>,
@@ -39,7 +39,7 @@ impl ManifestSecret {
         self.values.get(key).map(Vec::as_slice)
     }
 
-    /// Which keys there are, as the end of a sentence. They are no secret.
+    /// Which keys there are, as the end of a sentence. Names of keys are not secret.
     pub(super) fn keys(&self) -> String {
         let keys: Vec<&str> = self.values.keys().map(String::as_str).collect();
         if keys.is_empty() {
@@ -58,7 +58,7 @@ fn entries<'a>(
 ) -> Result<impl Iterator<Item = (&'a String, &'a Value)>, Failure> {
     let wrong = |place: String, words: &str| {
         Failure::usage(format!("Secret {name}: {place} {words}"))
-            .hint(format!("mend {place} of that Secret in the file"))
+            .hint(format!("fix {place} of that Secret in the file"))
     };
     if !map.is_null() && !map.is_object() {
         return Err(wrong(field.to_owned(), "must be keys with a text each"));
@@ -77,7 +77,7 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
     BASE64_STANDARD.decode(text.trim().replace(['\r', '\n'], "")).ok()
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "it stands beside one that may fail")]
+#[expect(clippy::unnecessary_wraps, reason = "it has the type of `decoded`, which may fail")]
 fn plain(text: &str) -> Option<Vec<u8>> {
     Some(text.as_bytes().to_vec())
 }
