@@ -6,7 +6,7 @@
 //! | `commands` | `watch`, `dev` and `demo`, and where a command runs |
 //! | `crash` | runs that are killed or whose system calls fail, and the run after them |
 //! | `credentials` | which credential is used, for which host, and that none is ever shown |
-//! | `errors` | what each error says, with its exit code and its hint |
+//! | `errors` | what each error says, with its exit code and its hint: one table, `errors/expected/` |
 //! | `files` | what arrives in the data directory, what is refused, and what is left alone |
 //! | `gateway` | scans, the scan lock, and gateways that are away or silent |
 //! | `output` | table, JSON and YAML; streams, escaping, warnings |
@@ -50,12 +50,10 @@ mod credentials {
 }
 
 mod errors {
-    mod hints;
-    mod limits;
-    mod missing_tools;
-    mod refused;
-    mod usage;
-    mod wording;
+    mod command_line;
+    mod files;
+    mod repository;
+    mod table;
 }
 
 mod files {
@@ -77,7 +75,6 @@ mod output {
     mod escaping;
     mod format;
     mod streams;
-    mod unasked;
     mod warnings;
 }
 

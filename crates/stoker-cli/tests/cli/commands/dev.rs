@@ -49,7 +49,7 @@ fn a_directory_that_takes_the_place_of_another_is_followed() {
 }
 
 #[test]
-fn a_pipe_in_the_directory_is_skipped_and_told() {
+fn a_pipe_in_the_directory_is_skipped_and_reported() {
     let world = World::new();
     work(&world, "1");
     let pipe = world.path("work/projects/line/pipe");
@@ -84,7 +84,7 @@ fn a_directory_is_not_called_a_commit() {
 }
 
 #[test]
-fn leaving_is_no_error_though_a_run_is_broken_off() {
+fn a_signal_during_a_run_is_not_an_error() {
     let world = World::new();
     work(&world, "1");
     fs::create_dir(world.data().join(".stoker")).unwrap();
@@ -100,7 +100,7 @@ fn leaving_is_no_error_though_a_run_is_broken_off() {
 }
 
 #[test]
-fn a_person_at_a_terminal_is_told_how_it_ends() {
+fn a_terminal_shows_how_to_end_it() {
     let world = World::new();
     if find_program("script".as_ref()).is_err() {
         skip::record("there is no script(1) to make a terminal with");

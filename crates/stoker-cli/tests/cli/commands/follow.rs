@@ -97,3 +97,30 @@ fn demo_that_is_interrupted_leaves_nothing() {
     assert!([0, 130].contains(&run.code), "{run:?}");
     assert_eq!(fs::read_dir(world.path("tmp")).unwrap().count(), 0, "{run:?}");
 }
+
+#[test]
+fn the_files_own_pace_counts_unless_a_flag_says_another() {
+    let (world, repo) = (World::new(), plant());
+    let file = |polling: &str| {
+        let yaml = format!(
+            "apiVersion: stoker.io/v1alpha1\nkind: GatewaySync\nspec:\n  polling: {polling}\n\
+             \x20 git: {{repo: '{}', ref: main}}\n\
+             \x20 sync: {{profiles: {{site: {{mappings: [{{source: projects, destination: projects}}]}}}}}}\n",
+            repo.url()
+        );
+        world.file("sync.yaml", yaml)
+    };
+    file("{interval: 5s}");
+    let watch = ["watch", "-f", "sync.yaml", "--data", "data"];
+    let child = world.start(watch);
+    eventually("the first sync", || world.live() == plant_files());
+    repo.commit(Edit::put(Tree::new().file("projects/oven/new.json", "{}"))).unwrap();
+    eventually("the new commit", || world.live().get("projects/oven/new.json").is_some());
+    end(child, Signal::INT).exits(130);
+
+    file("{enabled: false}");
+    repo.commit(Edit::put(Tree::new().file("projects/oven/more.json", "{}"))).unwrap();
+    let child = world.start(watch.iter().chain(&["--interval", "5s"]));
+    eventually("it polls all the same", || world.live().get("projects/oven/more.json").is_some());
+    end(child, Signal::INT).exits(130);
+}

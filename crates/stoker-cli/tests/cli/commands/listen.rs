@@ -1,4 +1,4 @@
-//! `watch --listen`: looking at once when somebody asks.
+//! `watch --listen`: a request starts a sync at once.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -8,11 +8,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 use stoker_testkit::git::{Edit, Tree};
 use stoker_testkit::process::Guarded;
-use stoker_testkit::tree;
 use stoker_testkit::wait::eventually;
 
 use crate::kit::background::{Heard, end};
-use crate::kit::result::refused;
 use crate::kit::update::nothing_is_left;
 use crate::kit::world::{STOKER, World, plant, plant_files, spawn};
 
@@ -84,18 +82,6 @@ fn what_watch_prints_as_yaml_is_one_document_after_the_other() {
 }
 
 #[test]
-fn watch_on_an_address_that_is_taken_fails_at_once() {
-    let (world, repo) = (World::new(), plant());
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let words = world.words("watch", &repo.url(), &["-o", "json", "--listen", &address]);
-    let run = world.stoker(words);
-    assert_eq!(run.json()["ref"], "main");
-    refused(run, 1, "ListenFailed", &[&address]);
-    assert_eq!(world.live(), tree::Tree::default());
-}
-
-#[test]
 fn a_terminal_that_is_closed_ends_a_watcher_unless_nohup_says_otherwise() {
     let (world, repo) = (World::new(), plant());
     let words = world.words("watch", &repo.url(), &["--interval", "1h", "--listen", "127.0.0.1:0"]);
@@ -123,7 +109,7 @@ fn a_terminal_that_is_closed_ends_a_watcher_unless_nohup_says_otherwise() {
 }
 
 #[test]
-fn whoever_connects_and_says_nothing_does_not_stop_a_watcher() {
+fn silent_connections_do_not_stop_a_watcher() {
     let (world, repo) = (World::new(), plant());
     let words = world.words("watch", &repo.url(), &["--interval", "5s", "--listen", "127.0.0.1:0"]);
     // Enough for a run, and less than the connections that follow.
@@ -141,4 +127,14 @@ fn whoever_connects_and_says_nothing_does_not_stop_a_watcher() {
     drop(silent);
     assert!(post(&address.to_string(), "/sync").starts_with("HTTP/1.1 202"));
     end(child, Signal::TERM).exits(143);
+}
+
+#[test]
+fn a_watcher_that_is_quiet_says_where_it_listens() {
+    let (world, repo) = (World::new(), plant());
+    let words = world.words("watch", &repo.url(), &["-q", "--listen", "127.0.0.1:0"]);
+    let mut child = world.start(words);
+    let errors = Heard::of(&mut child);
+    eventually("the address", || errors.count("listening on http://127.0.0.1:") == 1);
+    end(child, Signal::INT).exits(130);
 }

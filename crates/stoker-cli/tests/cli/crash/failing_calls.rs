@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 
+use stoker_testkit::git::Tree;
 use stoker_testkit::wait::eventually;
 
 use crate::kit::strace::{Point, can_trace, each, learn, sample, strike};
 use crate::kit::update::{Update, nothing_is_left};
-use crate::kit::world::{ENDED, Run, STOKER, World, spawn};
+use crate::kit::world::{ENDED, Run, STOKER, World, plant, spawn};
 
 /// Which calls fail how, as a full or broken disk makes them.
 const FAULTS: [(&str, &str); 10] = [
@@ -160,5 +161,45 @@ fn a_second_run_waits_and_says_who_has_the_directory_until_that_one_is_dead() {
     assert!(run.stderr.contains("hint: wait for the other run"), "{run:?}");
     assert_eq!(world.live(), update.old, "the second run has touched nothing");
     holder.kill().unwrap();
+    update.sync(&world, "new");
+}
+
+#[test]
+fn an_error_of_the_data_directory_itself_names_it() {
+    let (world, repo) = (World::new(), plant());
+    if !can_trace(&world) {
+        return;
+    }
+    // More files than are made durable one by one, and one beside them in the data directory.
+    let many = (0..40).fold(Tree::new(), |tree, number| tree.file(format!("f{number}"), "1"));
+    repo.rewrite("main", many).unwrap();
+    let words = |world: &World| world.words("sync", &repo.url(), &["--map", ".:."]);
+    let points = learn(&world, words(&world), |line| line.contains("/data"));
+    let mut named = 0;
+    for point in points.iter().filter(|point| ["fsync", "syncfs"].contains(&point.call.as_str())) {
+        let other = World::new();
+        let run = strike(&other, words(&other), point, "error=EIO");
+        assert!(!run.stderr.contains("\"\""), "{point:?}: {run:?}");
+        let data = format!("{}: ", other.data().display());
+        named += usize::from(run.code == 1 && run.stderr.contains(&data));
+    }
+    assert!(named > 0, "no call on the data directory itself among {points:?}");
+}
+
+#[test]
+fn a_run_that_was_applied_in_part_names_the_path_and_the_next_step() {
+    let (world, update) = (World::new(), Update::new());
+    if !can_trace(&world) {
+        return;
+    }
+    update.sync(&world, "old");
+    let is_live = |line: &str| line.contains("/data/projects");
+    let points = learn(&world, update.words(&world, "new"), is_live);
+    let point = points.iter().rfind(|point| point.call.starts_with("rename")).unwrap();
+    update.sync(&world, "old");
+    let run = strike(&world, update.words(&world, "new"), point, "error=EROFS").exits(1);
+    let place = format!("ls -ld {}/projects", world.data().display());
+    assert!(run.stderr.contains("everything else was applied"), "{run:?}");
+    assert!(run.stderr.contains(&place) && run.stderr.contains("run it again"), "{run:?}");
     update.sync(&world, "new");
 }

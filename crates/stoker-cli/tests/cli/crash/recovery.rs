@@ -1,5 +1,5 @@
-//! A killed run is finished before anything else, git's word included, and as the gateway allows
-//! (promises A1, G1).
+//! A killed run is finished before anything else, before git is contacted too, and as the gateway
+//! allows (promises A1, G1).
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::kit::strace::can_trace;
 use crate::kit::update::{Update, nothing_is_left};
 use crate::kit::world::{Run, World};
 
-/// A port that nobody listens on.
+/// A port without a listener.
 const AWAY: &str = "http://127.0.0.1:1/plant.git";
 
 // A1: "finished or undone on the next start", which may be one without git.
@@ -37,7 +37,7 @@ fn a_killed_update_is_finished_while_git_is_away() {
 }
 
 #[test]
-fn a_killed_update_is_told_by_the_run_that_finishes_it() {
+fn a_killed_update_is_reported_by_the_run_that_finishes_it() {
     let (world, whole, update) = (World::new(), World::new(), Update::new());
     if !can_trace(&world) {
         return;

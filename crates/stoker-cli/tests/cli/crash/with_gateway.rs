@@ -49,7 +49,7 @@ fn under_lock(line: &Line<'_>) -> (Point, Point) {
     (renames.next().unwrap(), renames.nth(50).unwrap())
 }
 
-// A1, G1: a gateway may refuse its lock even to whoever had it.
+// A1, G1: a gateway may refuse its lock even to the run that had it.
 #[test]
 fn a_lock_that_a_killed_run_left_is_waited_for() {
     let update = Update::new();
@@ -67,7 +67,7 @@ fn a_lock_that_a_killed_run_left_is_waited_for() {
             "{point:?}: it died with the lock in hand"
         );
     };
-    // Nothing was renamed: the next run undoes it, and begins anew as soon as it may.
+    // Nothing was renamed: the next run undoes it, and starts again as soon as it may.
     killed_at(&intent);
     let run = line.site.world.stoker(line.words("new", "1s")).exits(1);
     assert!(run.stderr.contains("scan lock"), "{run:#?}");

@@ -27,7 +27,7 @@ const VOLUMES: [&[&str]; 6] = [&["-q"], &[], &["-v"], &["-vv"], &["-o", "json"],
 const HOSTILE: &str = "canary@7f:3a/b%81#e\"x'\\ é&?ü=end";
 
 /// Runs at every volume and looks at all that is said.
-fn at_every_volume((world, url): (&World, &str), more: &[&str], canary: &Canary, code: i32) {
+fn at_every_volume(world: &World, url: &str, more: &[&str], canary: &Canary, code: i32) {
     for volume in VOLUMES {
         let words: Vec<&str> = more.iter().chain(volume).copied().collect();
         world.sync(url, &words).exits(code).hides(canary);
@@ -52,11 +52,11 @@ fn a_token_with_hostile_characters_works_and_is_seen_nowhere() {
     world.sync(&bad.url(), &more).exits(0).hides(&canary);
     bad.behave();
     assert_eq!(world.live(), plant_files());
-    at_every_volume((&world, &bad.url()), &more, &canary, 0);
+    at_every_volume(&world, &bad.url(), &more, &canary, 0);
     bad.http().require(Auth::Basic("robot".into(), "rotated".into()));
-    at_every_volume((&world, &bad.url()), &more, &canary, 1);
+    at_every_volume(&world, &bad.url(), &more, &canary, 1);
     bad.http().inject(Injection::status(500).html(format!("<p>{HOSTILE}</p>")));
-    at_every_volume((&world, &bad.url()), &more, &canary, 1);
+    at_every_volume(&world, &bad.url(), &more, &canary, 1);
     watch.ends_without_a_leak(&["git"]);
 }
 
@@ -115,11 +115,11 @@ fn an_ssh_key_is_seen_nowhere() {
     let (key, known) = (key.to_str().unwrap(), server.known_hosts());
     let more = ["--ssh-key-file", key, "--known-hosts-file", known.to_str().unwrap()];
     let watch = watch(&world, &canary);
-    at_every_volume((&world, &server.url(&repo)), &more, &canary, 0);
+    at_every_volume(&world, &server.url(&repo), &more, &canary, 0);
     assert_eq!(world.live(), plant_files());
     server.change_host_keys().unwrap();
-    at_every_volume((&world, &server.url(&repo)), &more, &canary, 1);
-    at_every_volume((&world, "ssh://git@127.0.0.1:1/a.git"), &more, &canary, 1);
+    at_every_volume(&world, &server.url(&repo), &more, &canary, 1);
+    at_every_volume(&world, "ssh://git@127.0.0.1:1/a.git", &more, &canary, 1);
     watch.ends_without_a_leak(&["git", "ssh"]);
 }
 
@@ -172,13 +172,13 @@ fn the_key_of_a_github_app_and_its_token_are_seen_nowhere() {
     let watch = watch(&world, &canary);
     let granted = words(api(TOKEN, StatusCode::CREATED));
     let granted: Vec<&str> = granted.iter().map(String::as_str).collect();
-    at_every_volume((&world, &url), &granted, &canary, 0);
+    at_every_volume(&world, &url, &granted, &canary, 0);
     assert_eq!(world.live(), plant_files());
     server.inject(Injection::status(503));
-    at_every_volume((&world, &url), &granted, &canary, 1);
+    at_every_volume(&world, &url, &granted, &canary, 1);
     let refused = words(api(TOKEN, StatusCode::UNAUTHORIZED));
     let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
-    at_every_volume((&world, &url), &refused, &canary, 1);
+    at_every_volume(&world, &url, &refused, &canary, 1);
     watch.ends_without_a_leak(&["git"]);
 }
 
@@ -224,16 +224,42 @@ fn a_token_passes_a_proxy_unseen_and_a_password_in_a_proxy_url_is_refused_unsaid
     let (token, address) = (safe.put("token", HOSTILE), format!("http://{}", proxy.address()));
     let more = ["--token-file", &token, "--proxy", &address, "--allow-insecure-http"];
     let watch = watch(&world, &canary);
-    at_every_volume((&world, "http://plant.invalid/plant.git"), &more, &canary, 0);
+    at_every_volume(&world, "http://plant.invalid/plant.git", &more, &canary, 0);
     assert_eq!(world.live(), plant_files());
     watch.ends_without_a_leak(&["git"]);
     let with_password = "http://user:hunter2-canary@proxy.invalid:3128";
     let canary = Canary::new(["hunter2-canary"]);
-    at_every_volume(
-        (&world, "https://plant.invalid/a.git"),
-        &["--proxy", with_password],
-        &canary,
-        2,
-    );
-    at_every_volume((&world, "https://user:hunter2-canary@plant.invalid/a.git"), &[], &canary, 2);
+    let proxy = ["--proxy", with_password];
+    at_every_volume(&world, "https://plant.invalid/a.git", &proxy, &canary, 2);
+    at_every_volume(&world, "https://user:hunter2-canary@plant.invalid/a.git", &[], &canary, 2);
+}
+
+#[test]
+fn what_a_credential_file_holds_is_never_shown() {
+    let (world, repo) = (World::new(), plant());
+    let (_server, url) = guarded(&repo, "right");
+    let canary = Canary::new(["canary-of-the-token-file"]);
+    for content in [
+        "canary-of-the-token-file",
+        "canary-of-the-token-file\nand more\n",
+        "\u{1b}canary-of-the-token-file",
+        "-----BEGIN canary-of-the-token-file",
+    ] {
+        let file = world.file("token", content);
+        let file = file.to_str().unwrap();
+        for flags in [
+            &["--token-file", file] as &[&str],
+            &["--token-file", file, "--ca-file", file],
+            &["--ssh-key-file", file, "--known-hosts-file", file],
+            &["--github-app-id", "1", "--github-installation-id", "1", "--github-key-file", file],
+            &["--gateway", "http://127.0.0.1:1", "--api-key-file", file],
+        ] {
+            for volume in ["-q", "-v", "-vv", "-ojson"] {
+                let more: Vec<&str> = flags.iter().copied().chain([volume]).collect();
+                let run = world.sync(&url, &more);
+                assert!([1, 2].contains(&run.code), "{flags:?}: {run:?}");
+                run.hides(&canary);
+            }
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! Who serves a reference of the file: its own Secret, else a flag, else the environment.
+//! Which value is used for a reference of the file: its own Secret, else a flag, else the
+//! environment.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +13,7 @@ use stoker_testkit::git::tls::{Authority, Flaw};
 
 use super::never_shown::rsa_key;
 use crate::kit::manifest::{PROJECTS, gateway_sync, run_in, secret, tells};
-use crate::kit::world::{World, guarded, plant, plant_files};
+use crate::kit::world::{Run, STOKER, World, guarded, plant, plant_files};
 
 fn text(path: impl AsRef<Path>) -> String {
     path.as_ref().to_str().unwrap().to_owned()
@@ -21,7 +22,7 @@ fn text(path: impl AsRef<Path>) -> String {
 const TOKEN: &str = "    auth: {token: {secretRef: {name: git-token}, username: bob}}\n";
 
 #[test]
-fn the_user_name_of_the_file_holds_whoever_serves_the_token() {
+fn the_user_name_of_the_file_holds_for_every_source_of_the_token() {
     let (world, repo, server) = (World::new(), plant(), HttpServer::start().unwrap());
     let yaml = gateway_sync(&server.mount("plant", &repo), PROJECTS) + TOKEN;
     let token = text(world.file("token", "s3cret"));
@@ -45,7 +46,7 @@ fn a_secret_of_the_file_comes_before_flags_and_before_the_environment() {
     tells(&told, &["warning: --token-file is not used: Secret git-token, key token of the file"]);
     let told = run_in(&world, &yaml, &["--token-file", &wrong, "-o", "json"], &[]).exits(0).json();
     assert_eq!(told["warnings"][0]["code"], "CredentialUnused", "{told:#}");
-    // What someone exported is no news, and no reason to fail.
+    // An exported variable is not an error.
     for variables in [("GIT_TOKEN_FILE", "absent"), ("GIT_SSH_KEY_FILE", "absent")] {
         let quiet = run_in(&world, &yaml, &[], &[variables]).exits(0);
         assert_eq!(quiet.stderr, "", "{variables:?}");
@@ -152,12 +153,30 @@ fn the_key_of_an_app_is_named_by_its_secret() {
 }
 
 #[test]
-fn a_reference_that_only_a_cluster_uses_is_told() {
+fn a_reference_that_only_a_cluster_uses_is_a_warning() {
     let (world, repo) = (World::new(), plant());
     let sync = format!("  webhook: {{secretRef: {{name: hook}}}}\n{PROJECTS}");
     let yaml = gateway_sync(&repo.url(), &sync);
     let told = run_in(&world, &yaml, &[], &[]).exits(0);
-    tells(&told, &["warning: spec.webhook.secretRef: nothing serves Secret hook, key hmac-key"]);
+    tells(&told, &["warning: spec.webhook.secretRef: no value for Secret hook, key hmac-key"]);
     let whole = format!("{yaml}{}", secret("hook", "hmac-key", "x"));
     assert_eq!(run_in(&world, &whole, &[], &[]).exits(0).stderr, "");
+}
+
+#[test]
+fn a_variable_that_is_empty_counts_as_unset() {
+    let (world, repo) = (World::new(), plant());
+    let mut command = world.command(STOKER, world.words("sync", &repo.url(), &[]));
+    for name in ["API_KEY_FILE", "GIT_TOKEN_FILE", "GIT_SSH_KEY_FILE", "GIT_KNOWN_HOSTS_FILE"] {
+        command.env(name, "");
+    }
+    command.env("GIT_CA_FILE", "").env("GATEWAY_NAME", "").env("DATA_PATH", "");
+    Run::ended(command).exits(0);
+    let mut command = world.command(STOKER, ["sync", "--repo", &repo.url(), "--map", "a:b"]);
+    command.env("DATA_PATH", "");
+    tells(&Run::ended(command).exits(2), &["--data"]);
+    // A variable that is set counts; whether it is used depends on the repository.
+    let mut command = world.command(STOKER, world.words("sync", &repo.url(), &[]));
+    command.env("GIT_TOKEN_FILE", "token");
+    tells(&Run::ended(command).exits(0), &["warning: GIT_TOKEN_FILE is not used"]);
 }

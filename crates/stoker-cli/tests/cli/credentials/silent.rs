@@ -1,4 +1,4 @@
-//! Credentials that keep a run waiting: it ends in time all the same, and when it is told to.
+//! Credentials that never arrive: a run still ends in time, and when it is cancelled.
 
 use std::net::TcpListener;
 use std::time::Instant;
@@ -45,11 +45,11 @@ fn a_silent_github_is_given_up_when_the_time_of_git_is_up() {
     flags.extend(["--timeout", "2s"]);
     let asked = Instant::now();
     let run = world.sync(NOWHERE, &flags);
-    refused(run, 1, "GitHubAppExchangeFailed", &["no answer in time"]);
+    refused(run, 1, "GitHubAppExchangeFailed", &["no response in time"]);
     assert!(asked.elapsed() < ENDED, "it took {:?} to end", asked.elapsed());
 }
 
-/// A pipe that nobody writes into.
+/// A pipe without a writer.
 fn pipe(world: &World, name: &str) -> String {
     let path = world.path(name);
     let mode = Mode::RUSR | Mode::WUSR;
@@ -59,39 +59,39 @@ fn pipe(world: &World, name: &str) -> String {
 
 /// Claims that a run ends by itself and names the pipe.
 #[track_caller]
-fn names((world, url): (&World, &str), flags: &[&str], pipe: &str) {
+fn names(world: &World, url: &str, flags: &[&str], pipe: &str) {
     let asked = Instant::now();
     let run = world.sync(url, flags).exits(1);
     assert!(asked.elapsed() < ENDED, "it took {:?} to end", asked.elapsed());
-    for word in [pipe, "nobody writes into", "hint: "] {
+    for word in [pipe, "a pipe without a writer", "hint: "] {
         assert!(run.stderr.contains(word), "no {word:?}: {run:?}");
     }
 }
 
 #[test]
-fn a_pipe_that_nobody_writes_into_is_no_credential_of_git() {
+fn a_pipe_without_a_writer_is_refused_for_git() {
     let world = World::new();
     let pipe = &pipe(&world, "pipe");
-    names((&world, NOWHERE), &["--token-file", pipe], pipe);
-    names((&world, NOWHERE), &["--ca-file", pipe], pipe);
+    names(&world, NOWHERE, &["--token-file", pipe], pipe);
+    names(&world, NOWHERE, &["--ca-file", pipe], pipe);
     let app = ["--github-app-id", "1", "--github-installation-id", "2", "--github-key-file", pipe];
-    names((&world, NOWHERE), &app, pipe);
+    names(&world, NOWHERE, &app, pipe);
     let (key, ssh) = (world.path("id"), "ssh://git@nowhere.invalid/plant.git");
     rsa_key(&key);
     let hosts = world.file("hosts", "nowhere.invalid ssh-ed25519 AAAA");
     let (key, hosts) = (key.to_str().unwrap(), hosts.to_str().unwrap());
-    names((&world, ssh), &["--ssh-key-file", pipe, "--known-hosts-file", hosts], pipe);
-    names((&world, ssh), &["--ssh-key-file", key, "--known-hosts-file", pipe], pipe);
+    names(&world, ssh, &["--ssh-key-file", pipe, "--known-hosts-file", hosts], pipe);
+    names(&world, ssh, &["--ssh-key-file", key, "--known-hosts-file", pipe], pipe);
 }
 
 #[test]
-fn a_pipe_that_nobody_writes_into_is_no_credential_of_a_gateway() {
+fn a_pipe_without_a_writer_is_refused_for_a_gateway() {
     let repo = plant();
     let site = Site::new(repo.url());
     let (world, gateway) = (&site.world, site.gateway.url());
     let pipe = &pipe(world, "pipe");
-    names((world, &site.url), &["--gateway", &gateway, "--api-key-file", pipe], pipe);
+    names(world, &site.url, &["--gateway", &gateway, "--api-key-file", pipe], pipe);
     let key = world.file("key", "a:b");
     let flags = ["--api-key-file", key.to_str().unwrap(), "--gateway-ca-file", pipe];
-    names((world, &site.url), &[&flags[..], &["--gateway", "https://127.0.0.1:1"]].concat(), pipe);
+    names(world, &site.url, &[&flags[..], &["--gateway", "https://127.0.0.1:1"]].concat(), pipe);
 }

@@ -1,4 +1,4 @@
-//! Whom a run believes, and to whom it tells a credential.
+//! Which servers a run trusts, and which servers get a credential.
 
 use stoker_testkit::git::http::{Auth, HttpServer};
 use stoker_testkit::git::tls::{Authority, Flaw};

@@ -1,8 +1,6 @@
-//! Credentials that can't be used: by this URL, or by anyone.
+//! Credentials that can't be used, with this URL or at all.
 
-use stoker_testkit::leak::Canary;
-
-use crate::kit::manifest::{PROJECTS, gateway_sync, run_in, secret, tells};
+use crate::kit::manifest::{PROJECTS, gateway_sync, run_in, tells};
 use crate::kit::world::{Run, STOKER, World, plant, plant_files};
 
 const SSH: &str = "    auth: {sshKey: {secretRef: {name: key}}}\n    caSecretRef: {name: ca}\n";
@@ -59,58 +57,4 @@ fn what_the_url_can_not_use_of_the_environment_is_left_aside() {
     // Of two, the one that fits.
     let both = sync("https://nowhere.invalid/plant.git", &["GIT_TOKEN_FILE", "GIT_SSH_KEY_FILE"]);
     assert!(!both.exits(1).stderr.contains("warning"));
-}
-
-#[test]
-fn a_value_that_can_not_work_is_told_by_its_secret() {
-    let (world, canary) = (World::new(), Canary::new(["canary-value"]));
-    let url = "https://nowhere.invalid/plant.git";
-    let token = gateway_sync(url, PROJECTS) + "    auth: {token: {secretRef: {name: s}}}\n";
-    let ssh = gateway_sync("ssh://git@nowhere.invalid/plant.git", PROJECTS)
-        + "    auth: {sshKey: {secretRef: {name: s}, knownHosts: {secretRef: {name: h}}}}\n";
-    let authority = gateway_sync(url, PROJECTS) + "    caSecretRef: {name: s}\n";
-    let app = gateway_sync(url, PROJECTS)
-        + "    auth: {githubApp: {appId: 1, installationId: 2, privateKeySecretRef: {name: s}}}\n";
-    for (yaml, key, value, fault) in [
-        (&token, "token", "canary-value\nx", "the value holds more than one line"),
-        (&token, "token", "", "the value is empty"),
-        (&ssh, "ssh-privatekey", "canary-value", "it is no private key"),
-        (&authority, "ca.crt", "canary-value", "the value holds no certificate"),
-        (&app, "private-key.pem", "canary-value", "the value is not an RSA private key"),
-    ] {
-        let refused =
-            run_in(&world, &format!("{yaml}{}", secret("s", key, value)), &[], &[]).exits(2);
-        tells(&refused, &[&format!("Secret s, key {key}: "), fault, &format!("stringData.{key}")]);
-        assert!(!refused.stderr.contains("/proc/"), "{refused:?}");
-        refused.hides(&canary);
-    }
-    let key = format!("{}{}", gateway_sync(url, PROJECTS), secret("gateway-key", "apiKey", "x"));
-    let refused = run_in(&world, &key, &["--gateway", "http://localhost:1"], &[]).exits(2);
-    tells(&refused, &["spec.gateway.api: Secret gateway-key, key apiKey", "name:secret"]);
-}
-
-#[test]
-fn a_secret_that_is_there_and_does_not_serve_says_why() {
-    let world = World::new();
-    let yaml = gateway_sync("https://nowhere.invalid/plant.git", PROJECTS)
-        + "    auth: {token: {secretRef: {name: s}}}\n---\napiVersion: v1\nkind: Secret\n";
-    for (rest, words) in [
-        (
-            "metadata: {name: s}\nstringData: {tokn: x, a: x}\n",
-            "Secret s has no key token, only a, tokn",
-        ),
-        ("metadata: {name: s}\n", "Secret s has no key token, nor any other"),
-        ("metadata: {name: s}\nstringData: {token: 5}\n", "stringData.token must be a string"),
-        ("metadata: {name: s}\ndata: {token: true}\n", "data.token must be a string"),
-        ("metadata: {name: s}\ndata: {token: '*'}\n", "data.token is not base64"),
-        ("metadata: {name: s}\nstringData: x\n", "stringData must be keys"),
-        ("metadata: {name: n}\nstringData: {token: x}\n", "metadata.name: must be a string"),
-    ] {
-        let refused = run_in(&world, &format!("{yaml}{rest}"), &[], &[]).exits(2);
-        tells(&refused, &[words]);
-        assert!(!refused.stderr.contains("nothing serves"), "{refused:?}");
-    }
-    // Where the key is missing, a flag still serves.
-    let file = format!("{yaml}metadata: {{name: s}}\n");
-    run_in(&world, &file, &["--token-file", "absent"], &[]).exits(1);
 }

@@ -13,6 +13,7 @@ const NOWHERE: &str = "https://nowhere.invalid/plant.git";
 #[test]
 fn flags() {
     let (world, repo, mut table) = (World::new(), plant(), Table::new("flags"));
+    table.hide(repo.url(), "$REPO");
     let (name, flag) = ("n".repeat(254), "--gateway-name");
     table.hide(&name, "<254 times n>");
     for more in [
@@ -105,7 +106,8 @@ fn manifests() {
     let (world, mut table) = (World::new(), Table::new("manifests"));
     let good = gateway_sync(NOWHERE, PROJECTS);
     let replaced = |from: &str, to: &str| good.replace(from, to);
-    let sync = "  sync: {profiles: {site: {mappings: [{source: p, destination: 'q/{{.PodName}}'}]}}}";
+    let sync =
+        "  sync: {profiles: {site: {mappings: [{source: p, destination: 'q/{{.PodName}}'}]}}}";
     let others = "apiVersion: v1\nkind: Namespace\nmetadata: {name: plants}\n---\n\
                   apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: gate}\n";
     let profile = "apiVersion: stoker.io/v1alpha1\nkind: SyncProfile\nmetadata: {name: site}\n\
@@ -179,7 +181,8 @@ fn secrets() {
     let ssh_auth = "auth: {sshKey: {secretRef: {name: s}, knownHosts: {secretRef: {name: h}}}}";
     let ssh = with(ssh_url, ssh_auth);
     let authority = with(NOWHERE, "caSecretRef: {name: s}");
-    let app_auth = "auth: {githubApp: {appId: 1, installationId: 2, privateKeySecretRef: {name: s}}}";
+    let app_auth =
+        "auth: {githubApp: {appId: 1, installationId: 2, privateKeySecretRef: {name: s}}}";
     let app = with(NOWHERE, app_auth);
     for (title, yaml, key, value) in [
         ("a token of two lines", &token, "token", "hunter2\nx"),

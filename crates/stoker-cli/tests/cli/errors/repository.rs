@@ -12,6 +12,7 @@ use stoker_testkit::git::{Edit, Repo, Tree};
 use stoker_testkit::port::DeadPort;
 
 use super::table::Table;
+use crate::kit::result::refused;
 use crate::kit::world::{World, plant, plant_files};
 
 const NOWHERE: &str = "https://nowhere.invalid/a.git";
@@ -39,7 +40,7 @@ fn urls() {
 }
 
 #[test]
-fn a_path_that_is_given_as_a_url_comes_back_as_one_that_works() {
+fn a_path_that_is_given_as_a_url_has_a_hint_with_the_right_url() {
     let (world, repo) = (World::new(), plant());
     std::os::unix::fs::symlink(repo.path(), world.path("sp \u{fc}%41.git")).unwrap();
     let run = world.sync("./sp \u{fc}%41.git", &[]).exits(2);
@@ -105,7 +106,7 @@ fn a_host_without_an_address_is_named() {
     let world = World::new();
     let host = "no-such-host.invalid";
     let url = format!("http://{host}/a.git");
-    crate::kit::result::refuses((&world, &url), &[], (1, "RemoteUnreachable"), &[host]);
+    refused(world.sync(&url, &["-o", "json"]), 1, "RemoteUnreachable", &[host]);
 }
 
 #[test]
@@ -188,16 +189,20 @@ fn ssh_keys() {
     let server = SshServer::start().unwrap();
     let url = server.url(&repo);
     let (stranger, known) = (text(server.stranger_key().unwrap()), text(server.known_hosts()));
-    let (right, nobody) =
+    let (right, empty) =
         (text(server.user_key(Kind::Ed25519)), text(server.empty_known_hosts().unwrap()));
-    for (value, placeholder) in
-        [(&url, "$SSH"), (&stranger, "OTHER-KEY"), (&known, "KNOWN"), (&nobody, "EMPTY"), (&right, "KEY")]
-    {
+    for (value, placeholder) in [
+        (&url, "$SSH"),
+        (&stranger, "OTHER-KEY"),
+        (&empty, "EMPTY"),
+        (&known, "KNOWN"),
+        (&right, "KEY"),
+    ] {
         table.hide(value, placeholder);
     }
     let flags = |key, hosts| ["--ssh-key-file", key, "--known-hosts-file", hosts];
     table.sync("a key that the server does not know", &world, &url, &flags(&stranger, &known));
-    table.sync("a host key that is not known", &world, &url, &flags(&right, &nobody));
+    table.sync("a host key that is not known", &world, &url, &flags(&right, &empty));
     table.sync("no known hosts", &world, &url, &["--ssh-key-file", &right]);
     table.sync("no key", &world, "ssh://git@host/a.git", &[]);
     let locked = key(&world, "id", &["-t", "ed25519", "-N", "secret"]);

@@ -1,4 +1,4 @@
-//! What lands in the data directory, and what is put right there.
+//! Which files arrive in the data directory, and which are repaired there.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

@@ -1,4 +1,4 @@
-//! Runs that only look: `plan`, and a sync with `dryRun`.
+//! Runs that only plan: `plan`, and a sync with `dryRun`.
 
 use crate::kit::manifest::{gateway_sync, run};
 use crate::kit::world::{World, plant, plant_files};
@@ -11,7 +11,7 @@ fn profile(policies: &str) -> String {
 }
 
 #[test]
-fn a_dry_run_tells_what_a_sync_would_do_and_leaves_no_trace() {
+fn a_dry_run_reports_what_a_sync_would_do_and_writes_nothing() {
     let (world, repo) = (World::new(), plant());
     let yaml = gateway_sync(&repo.url(), &profile("dryRun: true"));
     let result = run(&world, &yaml, &["-o", "json"]).exits(0).json();

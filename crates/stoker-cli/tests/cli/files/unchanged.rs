@@ -1,4 +1,4 @@
-//! Runs that change nothing, and leave not even a trace.
+//! Runs that change nothing write nothing.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,6 @@
 //! A gateway that scans, refuses, is away or is locked (promise G1).
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -94,7 +95,7 @@ fn a_gateway_that_starts_gets_the_files_of_a_first_sync_and_scans_them_when_it_i
 }
 
 #[test]
-fn a_scan_that_is_owed_is_told_by_a_run_without_a_gateway() {
+fn a_scan_that_is_owed_is_reported_by_a_run_without_a_gateway() {
     let (site, _repo) = line();
     site.gateway.set(State::Down);
     site.sync_within("2s").exits(1);
@@ -144,14 +145,18 @@ fn a_lock_that_another_holds_stops_the_run_before_any_file() {
 }
 
 #[test]
-fn a_gateway_by_a_wrong_url_or_without_a_key() {
-    let (site, _repo) = line();
-    let more = ["-o", "json", "--gateway", "http://localhost:1"];
-    refused(site.world.sync(&site.url, &more), 2, "Usage", &["API key"]);
-    let data = site.world.data();
-    let words = ["dev", ".", "--once", "--map", "tmp:projects", "--data", data.to_str().unwrap()];
-    refused(site.world.stoker(words.into_iter().chain(more)), 2, "Usage", &["API key"]);
-    let key = site.world.path("key");
-    let more = ["-o", "json", "--gateway", "localhost", "--api-key-file", key.to_str().unwrap()];
-    refused(site.world.sync(&site.url, &more), 2, "Usage", &["--gateway"]);
+fn a_scan_stays_owed_when_the_record_of_it_is_lost() {
+    let repo = plant();
+    let site = Site::new(repo.url());
+    site.gateway.set(State::Down);
+    site.sync(&[]).exits(1);
+    for entry in fs::read_dir(site.world.data().join(".stoker")).unwrap().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("manifest") {
+            fs::write(entry.path(), "noise").unwrap();
+        }
+    }
+    site.gateway.set(State::Running);
+    let run = site.sync(&[]).exits(0).json();
+    assert_eq!(run["scan"]["projects"], "done");
+    assert!(site.gateway.scans().iter().any(|scan| scan.half == Half::Projects));
 }

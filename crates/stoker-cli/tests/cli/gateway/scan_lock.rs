@@ -1,6 +1,6 @@
-//! A run that took the scan lock and does not get to its end: where nothing was changed the lock is
-//! let go, where something was the gateway is told, and where that is not known the lock stays
-//! (promise G1).
+//! Runs that took the scan lock and fail: if nothing was changed they release the lock, if files
+//! were
+//! changed they request a scan, and if that is unknown the lock stays (promise G1).
 
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -63,7 +63,7 @@ fn a_lock_is_let_go_when_the_other_one_is_not_given() {
 }
 
 #[test]
-fn a_half_without_a_lock_is_told() {
+fn a_half_without_a_lock_is_reported() {
     let (site, _repo) = both_halves();
     site.gateway.fail(Fault::new(Ugly::Status(404)).on(CONFIG));
     let result = site.world.stoker(words(&site, "1m")).exits(0).json();
@@ -152,7 +152,7 @@ fn a_lock_is_let_go_when_the_journal_can_t_be_begun_and_stays_when_it_can_t_be_e
 }
 
 #[test]
-fn a_change_in_part_is_told_to_the_gateway_and_stays_a_failure() {
+fn a_partial_change_is_scanned_and_stays_a_failure() {
     let update = Update::new();
     let line = Line::new(&update, Relock::Extends);
     if !can_trace(&line.site.world) {

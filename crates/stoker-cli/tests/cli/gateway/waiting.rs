@@ -1,5 +1,5 @@
-//! Runs that wait for each other, for a gateway, for git or for nobody: who is waited for, for how
-//! long, and what is said when it is over (promise A7).
+//! Runs that wait for each other, for a gateway or for git: for whom, how long, and what they print
+//! afterwards (promise A7).
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn phases(result: &Value) -> u64 {
 }
 
 #[test]
-fn whoever_waits_is_told_for_whom_and_what_is_live() {
+fn a_run_that_waits_prints_for_which_and_what_is_live() {
     let (site, _repo) = site();
     let holder = waiting(&site);
     let run = site.world.sync(&site.url, &["-o", "json", "--lock-timeout", "1s"]);
@@ -192,7 +192,7 @@ fn what_differs_is_repaired_only_if_it_was() {
 
 // A scan that was done is not yet a project that is loaded.
 #[test]
-fn a_project_that_is_not_loaded_is_told_until_it_is() {
+fn a_project_that_is_not_loaded_is_reported_until_it_is() {
     let (site, repo) = site();
     let none = "{\"items\":[],\"metadata\":{\"total\":0}}".to_owned();
     let none = || Fault::new(Ugly::Body("application/json", none.clone()));

@@ -1,9 +1,8 @@
 //! Assertions about the JSON result of a run.
 
 use serde_json::Value;
-use stoker_testkit::tree;
 
-use super::world::{Run, World};
+use super::world::Run;
 
 /// Every key that scripts rely on.
 pub(crate) const KEYS: [&str; 19] = [
@@ -62,19 +61,4 @@ pub(crate) fn refused(run: Run, code: i32, reason: &str, words: &[&str]) {
     }
     assert!(!text("hint").is_empty(), "no hint: {error:#}");
     assert_eq!(result["status"], "failed");
-}
-
-/// A sync that must fail and leave a data directory as empty as it was.
-#[track_caller]
-pub(crate) fn refuses(
-    (world, url): (&World, &str),
-    more: &[&str],
-    (code, reason): (i32, &str),
-    words: &[&str],
-) {
-    let mut all = vec!["-o", "json"];
-    all.extend(more);
-    let before = tree::Tree::read(&world.data()).unwrap().without(".stoker");
-    refused(world.sync(url, &all), code, reason, words);
-    assert_eq!(tree::Tree::read(&world.data()).unwrap().without(".stoker"), before);
 }

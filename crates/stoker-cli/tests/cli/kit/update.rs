@@ -1,4 +1,5 @@
-//! Two commits far apart, a way from one to the other, and what may be seen on that way.
+//! Two commits that differ in many ways, an update from one to the other, and which states may be
+//! seen in between.
 
 use std::ffi::OsString;
 
@@ -31,7 +32,7 @@ impl Update {
     }
 
     pub(crate) fn words(&self, world: &World, branch: &str) -> Vec<OsString> {
-        // Turning all of it around is no accident here.
+        // The test reverses everything on purpose.
         let more = ["--ref", branch, "--allow-mass-delete", "-q"];
         world.words("sync", &self.repo.url(), &more)
     }

@@ -1,4 +1,4 @@
-//! What the tests share: a place with all directories of a user, and the program run in it.
+//! What the tests share: all directories of a user, and the program run in them.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -179,7 +179,7 @@ impl Run {
     }
 }
 
-/// A server that gives the plant to whoever has this token.
+/// A server that gives the plant to clients with this token.
 pub(crate) fn guarded(repo: &Repo, token: &str) -> (HttpServer, String) {
     let server = HttpServer::start().unwrap();
     let url = server.mount("plant", repo);
@@ -201,7 +201,7 @@ pub(crate) fn plant_tree() -> Tree {
         .file("config/site.json", "{\"site\":7}\n")
 }
 
-/// The same two projects, as they stand in a data directory.
+/// The same two projects, as they are in a data directory.
 pub(crate) fn plant_files() -> tree::Tree {
     tree::tree([
         ("projects/line/project.json", "{\"title\":\"line\"}\n"),

@@ -1,4 +1,4 @@
-//! Whatever a user writes, a file holds or a path is called: no byte of it commands a terminal.
+//! No byte that a user, a file or a path contains reaches the terminal as a command.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;

@@ -69,7 +69,7 @@ fn yaml_says_the_same_as_json() {
 }
 
 #[test]
-fn an_update_is_told_with_its_paths() {
+fn an_update_is_printed_with_its_paths() {
     let (world, repo) = (World::new(), plant());
     let first = repo.tip("main").unwrap();
     world.sync(&repo.url(), &[]).exits(0);
@@ -94,7 +94,7 @@ fn an_update_is_told_with_its_paths() {
 }
 
 #[test]
-fn every_path_is_told_to_those_who_ask() {
+fn every_path_is_printed_with_v() {
     let (world, repo) = (World::new(), plant());
     let many =
         (0..150).fold(Tree::new(), |tree, number| tree.file(format!("projects/p/{number}"), "1"));
@@ -114,7 +114,7 @@ fn every_path_is_told_to_those_who_ask() {
 }
 
 #[test]
-fn what_is_being_done_is_told_once_to_those_who_ask() {
+fn each_phase_is_printed_once_with_vv() {
     let (world, repo) = (World::new(), plant());
     let run = world.sync(&repo.url(), &["-vv"]).exits(0);
     for phase in ["asking file://", "fetching ", "comparing\n", "writing 4 files\n", "applying\n"] {

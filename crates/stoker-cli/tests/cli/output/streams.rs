@@ -1,4 +1,4 @@
-//! A result reaches whoever asked for it, in the format that was asked for; or the run has failed.
+//! A result arrives complete and in the requested format; otherwise the run fails.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ fn into_full(mut command: Command) -> Run {
 }
 
 #[test]
-fn the_wish_for_a_format_is_read_wherever_it_stands() {
+fn the_format_is_read_anywhere_on_the_command_line() {
     let world = World::new();
     for words in [
         &["sync", "--bogus", "-qo", "json"] as &[&str],
@@ -37,7 +37,7 @@ fn the_wish_for_a_format_is_read_wherever_it_stands() {
         has_every_key(&value);
         assert!(run.stdout.starts_with("status: failed\n"), "{run:?}");
     }
-    // What is the value of another flag, or stands behind the last of them, is no such wish.
+    // The value of another flag, or a word after `--`, does not count.
     for words in [&["sync", "--bogus", "-fo", "json"], &["sync", "--", "-o", "json"]] {
         let run = world.stoker(words).exits(2);
         assert_eq!(run.stdout, "", "{words:?}");
@@ -82,7 +82,7 @@ fn a_reader_that_went_away_is_forgiven() {
 }
 
 #[test]
-fn an_error_that_nobody_can_read_is_an_error_all_the_same() {
+fn an_error_on_closed_streams_is_still_an_error() {
     let world = World::new();
     let mut command = world.command(STOKER, ["sync", "--data", "absent", "--map", "a:b"]);
     let full = File::options().write(true).open("/dev/full").unwrap();

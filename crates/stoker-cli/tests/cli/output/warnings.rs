@@ -1,4 +1,5 @@
-//! What is said, and how often: warnings that stand, runs that wait, processes that replace each
+//! What is printed, and how often: warnings that persist, runs that wait, processes that replace
+//! each
 //! other's files, and servers that are not what their URL says.
 
 use std::fs;
@@ -38,7 +39,7 @@ fn two_watchers_of_different_refs_name_each_other_and_end() {
 }
 
 #[test]
-fn a_watcher_takes_the_confirmation_of_a_mass_deletion_once_and_tells_the_time() {
+fn a_watcher_takes_the_confirmation_of_a_mass_deletion_once_and_prints_the_time() {
     let world = World::new();
     let (repo, _) = Repo::with(many(80)).unwrap();
     world.sync(&repo.url(), &[]).exits(0);
@@ -109,7 +110,7 @@ fn many_warnings_of_a_code_are_counted_and_all_are_shown_on_request() {
 }
 
 #[test]
-fn a_server_that_is_not_what_its_url_says_is_told_as_that() {
+fn a_server_that_is_not_what_its_url_says_is_reported() {
     let (world, repo) = (World::new(), plant());
     let server = HttpServer::start().unwrap();
     let url = server.mount("plant", &repo);
@@ -122,7 +123,7 @@ fn a_server_that_is_not_what_its_url_says_is_told_as_that() {
 }
 
 #[test]
-fn a_repository_that_is_damaged_on_the_server_is_told_as_that() {
+fn a_repository_that_is_damaged_on_the_server_is_reported() {
     let (world, repo) = (World::new(), plant());
     let id = repo.git(["rev-parse", "main:projects/line/project.json"]).unwrap();
     let id = String::from_utf8(id).unwrap();
@@ -137,10 +138,20 @@ fn a_repository_that_is_damaged_on_the_server_is_told_as_that() {
 }
 
 #[test]
-fn a_file_in_the_place_of_the_data_directory_is_told_as_that() {
+fn a_file_in_the_place_of_the_data_directory_is_reported() {
     let (world, repo) = (World::new(), plant());
     world.file("data.txt", "x");
     let words = ["sync", "--repo", &repo.url(), "--ref", "main", "--map", "projects:projects"];
     let run = world.stoker(words.into_iter().chain(["--data", "data.txt"])).exits(1);
     assert!(run.stderr.contains("--data data.txt is a file, not a directory"), "{run:?}");
+}
+
+#[test]
+fn the_cache_of_a_gateway_in_git_is_reported() {
+    let world = World::new();
+    let tree = Tree::new().file("projects/.resources/c", "x").file("projects/a", "y");
+    let (repo, _) = Repo::with(tree).unwrap();
+    let run = world.sync(&repo.url(), &["-o", "json"]).exits(0).json();
+    assert_eq!(run["warnings"][0]["code"], "RuntimeFilesInGit");
+    assert_eq!(run["filesAdded"], 1);
 }

@@ -81,9 +81,9 @@ fn a_volume_below_the_data_directory_that_is_too_small_is_named_and_stays_at_the
     assert_eq!((code, live), (0, plant_files().file("projects/oven/new.json", "{}")), "{errors}");
 }
 
-// A4, A6: what could not be seen before is told, and nothing of it is left.
+// A4, A6: what could not be checked before is reported, and nothing of it is left.
 #[test]
-fn a_volume_below_the_data_directory_that_runs_full_is_told_and_heals() {
+fn a_volume_below_the_data_directory_that_runs_full_is_reported_and_recovers() {
     if !is_root() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Object stores on volumes with little room: what is old in them makes way.
+//! Object stores on volumes with little room: old objects are removed first.
 
 use std::fmt::Write as _;
 
@@ -61,7 +61,7 @@ fn old_packs_on_a_full_volume_make_way_for_the_next_commit() {
 }
 
 #[test]
-fn a_store_that_is_damaged_and_has_no_room_beside_it_is_mended_in_place() {
+fn a_damaged_store_without_room_for_a_second_is_rebuilt_in_place() {
     if !is_root() {
         return;
     }

@@ -1,4 +1,4 @@
-//! A user that no file knows, and files that belong to somebody else.
+//! A user without an entry in passwd, and files that belong to another user.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};

@@ -72,7 +72,7 @@ fn where_permissions_given_to_files_are_ignored_a_second_run_has_nothing_to_do()
 }
 
 #[test]
-fn where_nobody_may_give_permissions_files_land_and_a_second_run_has_nothing_to_do() {
+fn without_permissions_files_arrive_and_a_second_run_has_nothing_to_do() {
     let mount = share("--chmod-deny");
     if can_be_had(&mount) {
         converges_on(&mount);
@@ -126,7 +126,7 @@ fn where_case_is_ignored_a_change_of_case_loses_no_file() {
     for (branch, files) in steps {
         for name in [branch.to_owned(), format!("{branch}-again")] {
             let (code, errors, live) = noted(&world, &name);
-            // Each branch is told once as another source than the last.
+            // Each branch is reported once as another source than the last.
             let is_other = |line: &str| line.starts_with("warning: the last run brought ");
             assert!(code == 0 && errors.lines().all(is_other), "{name}: {errors}");
             assert!(errors.is_empty() || name == branch, "{name}: {errors}");
