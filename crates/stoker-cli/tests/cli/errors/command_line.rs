@@ -13,7 +13,7 @@ const NOWHERE: &str = "https://nowhere.invalid/plant.git";
 #[test]
 fn flags() {
     let (world, repo, mut table) = (World::new(), plant(), Table::new("flags"));
-    table.hide(repo.url(), "$REPO");
+    table.hide(&repo.url(), "$REPO");
     let (name, flag) = ("n".repeat(254), "--gateway-name");
     table.hide(&name, "<254 times n>");
     for more in [
@@ -170,6 +170,13 @@ fn manifests() {
             table.file(title, &world, yaml, more);
         }
     }
+    table.matches();
+}
+
+#[test]
+fn documents() {
+    let (world, mut table) = (World::new(), Table::new("documents"));
+    let good = gateway_sync(NOWHERE, PROJECTS);
     for text in ["[]", "- a", "foo", "\"x\"", "42", "true"] {
         table.file(text, &world, text, &[]);
         table.file(&format!("{text} behind another"), &world, &format!("{good}---\n{text}\n"), &[]);
@@ -181,7 +188,7 @@ fn manifests() {
 #[test]
 fn secrets() {
     let (world, repo, mut table) = (World::new(), plant(), Table::new("secrets"));
-    table.hide(repo.url(), "$REPO");
+    table.hide(&repo.url(), "$REPO");
     let with = |url: &str, auth: &str| format!("{}    {auth}\n", gateway_sync(url, PROJECTS));
     let token = with(NOWHERE, "auth: {token: {secretRef: {name: s}}}");
     let ssh_url = "ssh://git@nowhere.invalid/plant.git";

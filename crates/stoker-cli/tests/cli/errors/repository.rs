@@ -69,7 +69,7 @@ fn servers_and_proxies() {
     let (world, repo, mut table) = (World::new(), plant(), Table::new("servers"));
     let (server, dead) = (HttpServer::start().unwrap(), DeadPort::take().unwrap());
     let dead = format!("http://127.0.0.1:{}", dead.number().unwrap());
-    table.hide(server.address(), "SERVER");
+    table.hide(&server.address(), "SERVER");
     table.hide(&dead, "http://DEAD");
     table.sync("no such repository", &world, &server.url("nobody"), &[]);
     table.sync("nothing listens", &world, &format!("{dead}/plant.git"), &[]);
@@ -87,7 +87,7 @@ fn servers_and_proxies() {
 
     let authority = Authority::new().unwrap();
     let server = HttpServer::start_tls(&authority.issue(Flaw::WrongHost).unwrap()).unwrap();
-    table.hide(server.address(), "TLS");
+    table.hide(&server.address(), "TLS");
     let (url, trusted) = (server.mount("plant", &repo), authority.file());
     let trusted = ["--ca-file", trusted.to_str().unwrap()];
     table.sync("a certificate for another host", &world, &url, &trusted);
@@ -137,7 +137,7 @@ fn refs() {
         table.sync(title, &world, &url, &["--ref", id, "--allow-unreachable"]);
     }
     let empty = Repo::empty().unwrap();
-    table.hide(empty.url(), "$EMPTY");
+    table.hide(&empty.url(), "$EMPTY");
     table.sync("an empty repository", &world, &empty.url(), &[]);
     table.matches();
     world.sync(&url, &["--ref", aside.as_str(), "--allow-unreachable"]).exits(0);
@@ -160,8 +160,8 @@ fn text(path: impl AsRef<Path>) -> String {
 fn tokens() {
     let (world, repo, mut table) = (World::new(), plant(), Table::new("tokens"));
     let server = HttpServer::start().unwrap();
-    table.hide(server.address(), "SERVER");
-    table.hide(repo.url(), "$REPO");
+    table.hide(&server.address(), "SERVER");
+    table.hide(&repo.url(), "$REPO");
     let url = server.mount("plant", &repo);
     server.require(Auth::Basic("robot".into(), "right".into()));
     let token = text(world.file("token", "wrong"));
@@ -224,9 +224,9 @@ fn github_apps() {
     let dead = format!("127.0.0.1:{}", port.number().unwrap());
     let authority = Authority::new().unwrap();
     let tls = HttpServer::start_tls(&authority.issue(Flaw::None).unwrap()).unwrap();
-    table.hide(server.address(), "API");
+    table.hide(&server.address(), "API");
     table.hide(&dead, "DEAD");
-    table.hide(tls.address(), "TLS");
+    table.hide(&tls.address(), "TLS");
     let app = ["--github-app-id", "1", "--github-installation-id", "2", "--github-key-file"];
     for (title, api, key) in [
         ("a key that is not one", format!("http://{}", server.address()), &bad),

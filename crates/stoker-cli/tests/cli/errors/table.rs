@@ -28,7 +28,7 @@ impl Table {
     }
 
     /// Writes a placeholder in the place of a value.
-    pub(super) fn hide(&mut self, value: impl ToString, placeholder: &'static str) {
+    pub(super) fn hide(&mut self, value: &(impl ToString + ?Sized), placeholder: &'static str) {
         self.hidden.push((value.to_string(), placeholder));
     }
 
