@@ -3,6 +3,8 @@
 //! Programs are linked statically and cargo builds them in a profile of their own, so that tests
 //! do not pay for the optimisations of a release.
 
+mod sbom;
+
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,9 +28,12 @@ pub(crate) struct Arguments {
     /// Tag of the images; the version of this checkout when left out
     #[arg(long)]
     tag: Option<String>,
-    /// Build as for a release: smallest, and slow to build
+    /// Build as for a release: smallest, slow to build, and with an SPDX document beside each
     #[arg(long)]
     dist: bool,
+    /// Write the files of each image into a directory instead of an archive, for the Dockerfile
+    #[arg(long)]
+    unpacked: bool,
     /// Directory for the archives; target/images when left out
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -101,29 +106,31 @@ fn write(arguments: &Arguments) -> anyhow::Result<Vec<PathBuf>> {
     let archive = |product: Product| {
         let profile = if arguments.dist { product.dist } else { "image" };
         let program = target.program(profile, product.name);
-        let path = output.join(format!("{}.tar", product.name));
         let name = format!("{REGISTRY}/{}:{tag}", product.name);
         let recipe = Recipe { name: &name, version: VERSION, program: &program };
-        product.save(&recipe, compression, &path)?;
+        let image = (product.assemble)(&recipe)
+            .with_context(|| format!("failed to assemble the image {name}"))?;
+        if arguments.unpacked {
+            let path = output.join(product.name);
+            image.unpack(&path)?;
+            return Ok(path);
+        }
+        let path = output.join(format!("{}.tar", product.name));
+        save(&image, compression, &path)?;
+        if arguments.dist {
+            let text = sbom::document(product.name, &target.triple, &image)?;
+            fs::write(output.join(format!("{}.spdx.json", product.name)), text)?;
+        }
         Ok(path)
     };
     PRODUCTS.into_iter().map(archive).collect()
 }
 
-impl Product {
-    /// By rename, because tests may be loading the previous one.
-    fn save(
-        self,
-        recipe: &Recipe<'_>,
-        compression: Compression,
-        path: &Path,
-    ) -> anyhow::Result<()> {
-        let image = (self.assemble)(recipe)
-            .with_context(|| format!("failed to assemble the image {}", recipe.name))?;
-        let fresh = path.with_extension("new");
-        image.save(&fresh, compression)?;
-        fs::rename(&fresh, path).with_context(|| format!("failed to write {}", path.display()))
-    }
+/// By rename, because tests may be loading the previous one.
+fn save(image: &Image, compression: Compression, path: &Path) -> anyhow::Result<()> {
+    let fresh = path.with_extension("new");
+    image.save(&fresh, compression)?;
+    fs::rename(&fresh, path).with_context(|| format!("failed to write {}", path.display()))
 }
 
 /// What static programs are compiled for.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -166,6 +168,30 @@ impl Image {
         self.settings.user = user;
         self.settings.group = group;
         self
+    }
+
+    /// Writes the files into a directory, for a Dockerfile that copies it. Owners are left out.
+    pub fn unpack(&self, directory: &Path) -> Result<(), Error> {
+        for (path, entry) in &self.entries {
+            let path = directory.join(path);
+            let write = || -> io::Result<()> {
+                if let Entry::Directory { mode, .. } = entry {
+                    fs::create_dir_all(&path)?;
+                    return fs::set_permissions(&path, fs::Permissions::from_mode(*mode));
+                }
+                fs::create_dir_all(path.parent().unwrap_or(directory))?;
+                match entry {
+                    Entry::File { bytes, mode } => {
+                        fs::write(&path, bytes)?;
+                        fs::set_permissions(&path, fs::Permissions::from_mode(*mode))
+                    }
+                    Entry::Link { target } => symlink(target, &path),
+                    Entry::Directory { .. } => Ok(()),
+                }
+            };
+            write().map_err(|source| Error::Write { path: path.clone(), source })?;
+        }
+        Ok(())
     }
 
     /// Writes the archive.
