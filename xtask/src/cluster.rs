@@ -1,6 +1,7 @@
 //! A throwaway cluster: for a person, and for a test run to hold on to.
 
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::Context as _;
@@ -29,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.node {
         debian::install_missing()?;
     }
-    step::shown(step::cargo().args(["build", "--quiet", "--workspace", "--bin", PROGRAM]))?;
+    build()?;
     let mut command = program("up")?;
     command.args(arguments.node.then_some("--node"));
     if arguments.quickstart || arguments.stoker {
@@ -41,6 +42,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
     }
     Err(command.exec()).context("failed to start the cluster")
+}
+
+/// Builds the program that knows the cluster.
+pub(crate) fn build() -> anyhow::Result<()> {
+    step::shown(step::cargo().args(["build", "--quiet", "--workspace", "--bin", PROGRAM]))
+}
+
+/// Finds Helm, or builds it.
+pub(crate) fn helm() -> anyhow::Result<PathBuf> {
+    let path = step::output(program("locate")?.arg("helm"))?;
+    Ok(path.trim_end().into())
 }
 
 /// Builds what a cluster consists of, as far as it is not there yet.

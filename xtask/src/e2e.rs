@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context as _, bail};
 
-use crate::{cluster, debian, image, step};
+use crate::{cluster, debian, image, manifests, step};
 
 /// The package whose test targets are the suites.
 const PACKAGE: &str = "stoker-e2e";
@@ -33,6 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     step::quiet("build", step::cargo().args(["test", "--no-run", "--workspace"]))?;
     image::for_tests()?;
     cluster::prepare()?;
+    manifests::for_tests()?;
     let _clusters = cluster::Hold::begin()?;
     let mut command = step::cargo();
     command.args(["test", "--quiet", "--no-fail-fast", "--workspace"]);

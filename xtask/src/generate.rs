@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 use stoker_api::generated;
 
-use crate::{promises, step};
+use crate::{chart, promises, step};
 
 /// The first line of a generated page.
 const HEADER: &str = "<!-- Generated, do not edit: cargo xtask generate -->\n\n";
@@ -52,7 +52,9 @@ fn files() -> anyhow::Result<Vec<(PathBuf, String)>> {
     let flags = (PathBuf::from("docs/reference/cli.md"), flags()?);
     let page = promises::page()?;
     let promises = (PathBuf::from("docs/development/promises.md"), format!("{HEADER}{page}"));
-    Ok(crds.chain(pages).chain([flags, promises]).collect())
+    let readme = chart::readme()?;
+    let readme = (PathBuf::from("charts/stoker-operator/README.md"), format!("{HEADER}{readme}"));
+    Ok(crds.chain(pages).chain([flags, promises, readme]).collect())
 }
 
 /// Every flag of the command line, as the program itself tells it.

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "what these commands print is for a terminal")]
 
 mod bench;
+mod chart;
 mod check;
 mod cli;
 mod cluster;
@@ -11,6 +12,7 @@ mod e2e;
 mod error_text;
 mod generate;
 mod image;
+mod manifests;
 mod promises;
 mod sizes;
 mod step;

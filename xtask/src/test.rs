@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::{cluster, debian, e2e, image, step};
+use crate::{cluster, debian, e2e, image, manifests, step};
 
 /// Flags of `cargo xtask test`.
 #[derive(Debug, Default, clap::Args)]
@@ -37,10 +37,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         step::quiet("release", step::cargo().args(release))?;
     }
     step::quiet("build", cargo_test(arguments)?.arg("--no-run"))?;
+    cluster::prepare()?;
     if e2e::is_among(&arguments.package) {
         image::for_tests()?;
+        manifests::for_tests()?;
     }
-    cluster::prepare()?;
     let _clusters = arguments.package.is_empty().then(cluster::Hold::begin).transpose()?;
     let skipped = SkipList::new();
     let mut command = cargo_test(arguments)?;

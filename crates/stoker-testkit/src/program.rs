@@ -47,6 +47,13 @@ impl Program {
     pub const NODE: &[Self] =
         &[Self::Scheduler, Self::Kubelet, Self::KubeProxy, Self::CoreDns, Self::Helm];
 
+    /// Finds a program by its file name.
+    pub fn find(name: &str) -> Option<Self> {
+        let extra = [Self::Promtool];
+        let mut all = Self::CONTROL_PLANE.iter().chain(Self::NODE).chain(&extra);
+        all.find(|program| program.file_name() == name).copied()
+    }
+
     /// The file name of the program.
     pub fn file_name(self) -> &'static str {
         match self {

@@ -3,9 +3,11 @@
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use stoker_testkit::cluster::{self, Cluster, Kind};
 use stoker_testkit::node::{self, Node};
+use stoker_testkit::program::{self, Program};
 use stoker_testkit::quickstart::{self, Quickstart};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -36,6 +38,9 @@ enum Command {
         #[arg(long)]
         node: bool,
     },
+    /// Print where a program of the cluster is, such as `helm`; build it first if no place has it
+    #[command(hide = true)]
+    Locate { program: String },
     /// Keep every kind of cluster that this machine can have until standard input ends
     #[command(hide = true)]
     Hold,
@@ -68,10 +73,17 @@ fn main() -> anyhow::Result<()> {
         Command::Up { stoker: true, .. } => up_with_node(Content::Stoker),
         Command::Up { node, .. } => up(kind(node)),
         Command::Prepare { node } => Ok(kind(node).prepare()?),
+        Command::Locate { program } => locate(&program),
         Command::Hold => hold(),
         Command::Keep { node, directory } => cluster::keep(kind(node), &directory),
         Command::Node { directory } => node::run_inside(&directory),
     }
+}
+
+fn locate(name: &str) -> anyhow::Result<()> {
+    let program = Program::find(name).with_context(|| format!("there is no program {name:?}"))?;
+    writeln!(io::stdout(), "{}", program::locate(program)?.display())?;
+    Ok(())
 }
 
 /// What a test run holds on to between its binaries. A cluster that does not come up is not told
