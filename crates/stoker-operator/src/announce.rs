@@ -42,6 +42,11 @@ impl Announcer {
         self.metrics.reconciled(took, is_ok);
     }
 
+    /// Takes note of the emergency stop.
+    pub(crate) fn stopped(&self, is_stopped: bool) {
+        self.metrics.stopped(is_stopped);
+    }
+
     /// Counts a pod that was evicted.
     pub(crate) fn evicted(&self) {
         self.metrics.evicted();

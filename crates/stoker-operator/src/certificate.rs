@@ -22,6 +22,8 @@ mod plan;
 
 use std::path::PathBuf;
 
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
 use stoker_runtime::admin::Checks;
 use stoker_runtime::tls;
 
@@ -68,6 +70,23 @@ pub(crate) struct Arguments {
     pub(crate) certificate_names: Vec<String>,
 }
 
+/// When the certificate ends. One that cert-manager makes is in the metrics of cert-manager.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Metrics {
+    expiry: Gauge,
+}
+
+impl Metrics {
+    /// Registers the metric.
+    pub(crate) fn register(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        let text = "When the certificate of the webhook ends";
+        let registry = registry.sub_registry_with_prefix("stoker_webhook");
+        registry.register("certificate_expiry_timestamp_seconds", text, metrics.expiry.clone());
+        metrics
+    }
+}
+
 /// What this process does with the certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -80,8 +99,13 @@ pub(crate) enum Role {
 impl Arguments {
     /// Returns what a process does with the certificate, if anything.
     pub(crate) fn role(&self, serves: bool) -> Option<Role> {
-        let is_made = self.cert_dir.is_none() && self.webhook_configuration.is_some();
+        let is_made = self.is_made() && self.webhook_configuration.is_some();
         if serves { Some(Role::Serve) } else { is_made.then_some(Role::Make) }
+    }
+
+    /// Says whether the operator makes the certificate itself.
+    pub(crate) fn is_made(&self) -> bool {
+        self.cert_dir.is_none()
     }
 
     /// Returns the names that the certificate is for.
@@ -100,7 +124,7 @@ impl Arguments {
 
 /// Keeps the certificate until the end is requested. Ready is who serves it, not who only makes
 /// it for others.
-pub(crate) async fn run(shared: Shared, arguments: Arguments, role: Role) {
+pub(crate) async fn run(shared: Shared, arguments: Arguments, role: Role, metrics: Metrics) {
     let check = match role {
         Role::Serve => shared.checks.readiness("certificate"),
         Role::Make => Checks::default().readiness("certificate"),
@@ -108,6 +132,6 @@ pub(crate) async fn run(shared: Shared, arguments: Arguments, role: Role) {
     let shutdown = shared.shutdown.clone();
     match &arguments.cert_dir {
         Some(directory) => tls::follow(directory, &shared.certificate, &check, shutdown).await,
-        None => Keeper::new(shared, &arguments, check).run(shutdown).await,
+        None => Keeper::new(shared, &arguments, check, metrics).run(shutdown).await,
     }
 }

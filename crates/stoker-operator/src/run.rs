@@ -135,7 +135,13 @@ async fn operate(client: Client, arguments: Arguments) -> Result<(), Error> {
     // Also beside a controller alone: its leader makes the certificate of separate webhooks.
     let serves = arguments.mode.has_webhook() && arguments.admission.webhook_port != 0;
     if let Some(role) = arguments.certificate.role(serves) {
-        let part = certificate::run(shared.clone(), arguments.certificate.clone(), role);
+        // A gauge that nothing sets would read as a certificate of 1970.
+        let metrics = if arguments.certificate.is_made() {
+            certificate::Metrics::register(&mut registry)
+        } else {
+            certificate::Metrics::default()
+        };
+        let part = certificate::run(shared.clone(), arguments.certificate.clone(), role, metrics);
         parts.spawn(async {
             part.await;
             Ok(())

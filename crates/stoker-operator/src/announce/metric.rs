@@ -33,11 +33,13 @@ struct Inner {
     missing: Family<SyncLabels, Gauge>,
     ready: Family<SyncLabels, Gauge>,
     paused: Family<SyncLabels, Gauge>,
+    token_expiry: Family<SyncLabels, Gauge>,
     info: Family<InfoLabels, Gauge>,
     conditions: Family<ConditionLabels, Gauge>,
     gateways: Family<GatewayLabels, Gauge>,
     last_syncs: Family<PodLabels, Gauge>,
     evictions: Counter,
+    emergency: Gauge,
     series: Mutex<HashMap<Key, Series>>,
 }
 
@@ -103,11 +105,13 @@ impl Metrics {
             missing: Family::default(),
             ready: Family::default(),
             paused: Family::default(),
+            token_expiry: Family::default(),
             info: Family::default(),
             conditions: Family::default(),
             gateways: Family::default(),
             last_syncs: Family::default(),
             evictions: Counter::default(),
+            emergency: Gauge::default(),
             series: Mutex::default(),
         };
         let registry = registry.sub_registry_with_prefix("stoker_controller");
@@ -123,6 +127,11 @@ impl Metrics {
             ("gateways_missing_sidecar", "Gateways without an agent", &inner.missing),
             ("cr_ready", "Whether a GatewaySync is ready", &inner.ready),
             ("cr_paused", "Whether a GatewaySync is paused", &inner.paused),
+            (
+                "github_app_token_expiry_timestamp_seconds",
+                "When the token of a GitHub App ends",
+                &inner.token_expiry,
+            ),
         ];
         for (name, text, family) in per_sync {
             registry.register(name, text, family.clone());
@@ -136,7 +145,14 @@ impl Metrics {
         registry.register("gateway_last_sync_timestamp_seconds", text, inner.last_syncs.clone());
         let text = "Pods that were evicted, so that their successors get an agent";
         registry.register("evictions", text, inner.evictions.clone());
+        let text = "Whether every GatewaySync is stopped";
+        registry.register("emergency_stop", text, inner.emergency.clone());
         Self(Arc::new(inner))
+    }
+
+    /// Takes note of the emergency stop.
+    pub(crate) fn stopped(&self, is_stopped: bool) {
+        self.0.emergency.set(is_stopped.into());
     }
 
     /// Counts a pod that was evicted.
@@ -185,9 +201,14 @@ impl Metrics {
     pub(crate) fn forget(&self, key: &Key) {
         let inner = &*self.0;
         let labels = SyncLabels::of(key);
-        for family in
-            [&inner.discovered, &inner.synced, &inner.missing, &inner.ready, &inner.paused]
-        {
+        for family in [
+            &inner.discovered,
+            &inner.synced,
+            &inner.missing,
+            &inner.ready,
+            &inner.paused,
+            &inner.token_expiry,
+        ] {
             family.remove(&labels);
         }
         let gone = inner.series.lock().unwrap_or_else(PoisonError::into_inner).remove(key);

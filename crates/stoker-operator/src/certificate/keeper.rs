@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ObjectMeta, PostParams};
 use kube::runtime::watcher::{Config, watcher};
@@ -16,11 +16,11 @@ use stoker_runtime::lease::Leadership;
 use stoker_runtime::tls::{self, Certificate};
 use tokio::time::Instant;
 
-use super::Arguments;
 use super::bundle::Configuration;
 use super::issue;
 use super::material::Material;
-use super::plan::{Plan, decide};
+use super::plan::{LEAF_DAYS, Plan, decide};
+use super::{Arguments, Metrics};
 use crate::run::Shared;
 
 /// How often everything is checked when nothing happens.
@@ -57,6 +57,7 @@ pub(super) struct Keeper {
     leadership: Leadership,
     certificate: Certificate,
     check: Check,
+    metrics: Metrics,
     loaded: Option<Material>,
     trusted_since: Option<Trusted>,
 }
@@ -68,7 +69,12 @@ struct Trusted {
 }
 
 impl Keeper {
-    pub(super) fn new(shared: Shared, arguments: &Arguments, check: Check) -> Self {
+    pub(super) fn new(
+        shared: Shared,
+        arguments: &Arguments,
+        check: Check,
+        metrics: Metrics,
+    ) -> Self {
         let client = shared.client;
         let mutating = arguments.webhook_configuration.as_deref();
         let validating = arguments.validating_webhook_configuration.as_deref();
@@ -88,6 +94,7 @@ impl Keeper {
             leadership: shared.leadership,
             certificate: shared.certificate,
             check,
+            metrics,
             loaded: None,
             trusted_since: None,
         }
@@ -247,6 +254,9 @@ impl Keeper {
         let leaf = &material.leaf;
         let swapped = self.certificate.swap(leaf.certificate.as_bytes(), leaf.key.reveal());
         swapped.map_err(Error::Load)?;
+        self.metrics
+            .expiry
+            .set((leaf.made + SignedDuration::from_hours(24 * LEAF_DAYS)).as_second());
         self.loaded = Some(material);
         Ok(())
     }

@@ -274,6 +274,7 @@ fn emergency(context: &Arc<Context>) -> impl Future<Output = ()> + Send + 'stati
                 Change::Listed(existing) if existing.is_empty() => None,
                 Change::Listed(_) => return Vec::new(),
             };
+            context.announcer.stopped(reason.is_some());
             if context.cache.on_emergency(reason) {
                 for key in context.cache.keys().into_iter().rev() {
                     context.queue.wake_first(key);
