@@ -3,16 +3,16 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* The prefix of every object's name. 40 characters leave room for the longest suffix. */}}
+{{/* The prefix of every object's name. A Service's name has 63 characters, and the longest suffix of one 17. */}}
 {{- define "stoker.fullname" -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | trunc 46 | trimSuffix "-" -}}
 {{- else -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- .Release.Name | trunc 46 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 46 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -132,4 +132,13 @@ webhook has, as a label or as an expression; namespaces that the values name nee
 - key: kubernetes.io/metadata.name
   operator: NotIn
   values: [kube-system, kube-node-lease, kube-public, {{ .Release.Namespace }}]
+{{- end -}}
+
+{{/* The names of our custom resource definitions. */}}
+{{- define "stoker.definitions" -}}
+{{- $names := list -}}
+{{- range $path, $_ := .Files.Glob "crds/*.yaml" -}}
+{{- $names = append $names ($.Files.Get $path | fromYaml).metadata.name -}}
+{{- end -}}
+{{ $names | sortAlpha | join ", " }}
 {{- end -}}

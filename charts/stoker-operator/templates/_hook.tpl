@@ -61,7 +61,7 @@ subjects:
 {{- end }}
 {{- end -}}
 
-{{/* A Job of a hook. Takes the same dict, and container and arguments. */}}
+{{/* A Job of a hook. Takes the same dict, and container, arguments and retries. */}}
 {{- define "stoker.hookJob" -}}
 apiVersion: batch/v1
 kind: Job
@@ -74,7 +74,7 @@ metadata:
     {{- .annotations | nindent 4 }}
     helm.sh/hook-weight: "0"
 spec:
-  backoffLimit: 3
+  backoffLimit: {{ .retries }}
   activeDeadlineSeconds: 180
   template:
     metadata:

@@ -69,7 +69,7 @@
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
   verbs: [get]
-  resourceNames: [gatewaysyncs.stoker.io, syncprofiles.stoker.io]
+  resourceNames: [{{ include "stoker.definitions" . }}]
 {{- if .Values.webhook.enabled }}
 # The operator writes caBundle, and reads for which namespaces the webhook is called.
 - apiGroups: [admissionregistration.k8s.io]

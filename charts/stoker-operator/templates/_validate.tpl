@@ -1,4 +1,4 @@
-{{/* Refuses values that can't work together. Included by the first template that needs values. */}}
+{{/* Refuses values that can't work together. */}}
 {{- define "stoker.validate" -}}
 {{- if not (hasKey .Values "repair") -}}
 {{- fail "the values are those of an older chart, because --reuse-values leaves out the defaults of this one: run helm upgrade with --reset-then-reuse-values instead" -}}

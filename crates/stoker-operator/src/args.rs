@@ -12,7 +12,7 @@ use crate::{admission, certificate, check, controller, crds, receiver, release};
 /// Example: stoker-operator --mode=controller --watch-namespaces=plant-a,plant-b
 #[derive(Debug, Parser)]
 #[command(name = "stoker-operator", version, max_term_width = 100)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, args_override_self = true)]
 pub(crate) struct Arguments {
     /// What to do instead of running the operator
     #[command(subcommand)]

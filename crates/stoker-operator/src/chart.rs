@@ -8,7 +8,7 @@ mod value;
 
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use clap::Parser as _;
 use serde_json::Value;
@@ -30,7 +30,7 @@ fn the_api_server_accepts_the_chart_and_this_program_its_flags() {
     assert!(sets.len() >= 30, "the matrix has {} sets", sets.len());
     for values in sets {
         let rendered = render(cluster, namespace.name(), &values);
-        let objects = accept(namespace.kubectl(), &rendered, &values);
+        let objects = accept(cluster, &rendered, &values);
         let started: Vec<_> = objects.iter().filter_map(arguments_of).collect();
         assert!(started.len() >= 3, "the operator and its hooks: {values}");
         for arguments in started {
@@ -80,16 +80,17 @@ fn no_pod_of_the_chart_runs_as_root_or_writes_to_its_image() {
     assert!(command.stdout(Stdio::null()).status().unwrap().success());
     let rendered = render(cluster, namespace.name(), "webhook.separate=true,crds.upgrade=true");
     let mut pods = 0;
-    for object in accept(namespace.kubectl(), &rendered, "restricted") {
+    for object in accept(cluster, &rendered, "restricted") {
         let Some(pod) = pod_of(&object) else { continue };
         let mut manifest = serde_json::json!({
-            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"}, "spec": pod,
+            "apiVersion": "v1", "kind": "Pod", "spec": pod,
+            "metadata": {"name": "probe", "namespace": namespace.name()},
         });
         // The account comes with the chart, and this pod is only tried.
         for name in ["serviceAccountName", "serviceAccount"] {
             manifest["spec"].as_object_mut().unwrap().remove(name);
         }
-        accept(namespace.kubectl(), &manifest.to_string(), "restricted");
+        accept(cluster, &manifest.to_string(), "restricted");
         let container = &pod["containers"][0]["securityContext"];
         assert_eq!(container["readOnlyRootFilesystem"], true);
         pods += 1;
@@ -117,20 +118,31 @@ fn template(cluster: &Cluster, namespace: &str, values: &str) -> Command {
 }
 
 /// The objects as the API server would store them.
-fn accept(mut kubectl: Command, manifest: &str, values: &str) -> Vec<Value> {
-    kubectl.args(["apply", "--dry-run=server", "--output=json", "--filename=-"]);
-    kubectl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = kubectl.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
+fn accept(cluster: &Cluster, manifest: &str, values: &str) -> Vec<Value> {
+    // What is tried in a namespace needs one that exists.
+    for namespace in manifest.split("\n---").filter(|it| it.contains("\nkind: Namespace\n")) {
+        apply(cluster, &[], namespace, values);
+    }
+    let output = apply(cluster, &["--dry-run=server", "--output=json"], manifest, values);
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{values}: {error}");
     assert!(!error.contains("would violate PodSecurity"), "{values}: {error}");
     let mut answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     match answer["items"].take() {
         Value::Array(items) => items,
         _ => vec![answer],
     }
+}
+
+fn apply(cluster: &Cluster, flags: &[&str], manifest: &str, values: &str) -> Output {
+    let mut kubectl = cluster.kubectl();
+    kubectl.args(["apply", "--filename=-"]).args(flags);
+    kubectl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = kubectl.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{values}: {error}");
+    output
 }
 
 /// The pod of an object that runs one.

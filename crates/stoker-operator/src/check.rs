@@ -52,23 +52,23 @@ pub(crate) struct Arguments {
 #[group(id = "checked-webhook")]
 pub(crate) struct Webhook {
     /// The Service of the admission webhook
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, required = false, value_name = "NAME")]
     pub(crate) webhook_service: String,
 
     /// The `MutatingWebhookConfiguration` that must trust the webhook's certificate
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, required = false, value_name = "NAME")]
     pub(crate) webhook_configuration: String,
 
     /// The `ValidatingWebhookConfiguration` that must trust the webhook's certificate
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, required = false, value_name = "NAME")]
     pub(crate) validating_webhook_configuration: String,
 
     /// The namespace in which a pod is created as a dry run
-    #[arg(long, value_name = "NAMESPACE")]
+    #[arg(long, required = false, value_name = "NAMESPACE")]
     pub(crate) try_in: String,
 
     /// The GatewaySync that this pod names
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, required = false, value_name = "NAME")]
     pub(crate) gatewaysync: String,
 }
 

@@ -29,7 +29,7 @@ fn rights_are_those_of_the_reviewed_file() {
     for (title, values) in CASES {
         let values = values.replace("NAMESPACE", namespace.name());
         let rendered = render(cluster, namespace.name(), &values);
-        let objects = accept(namespace.kubectl(), &rendered, &values);
+        let objects = accept(cluster, &rendered, &values);
         let lines = objects.iter().flat_map(rules).collect::<Vec<_>>();
         writeln!(text, "\n## {title}\n").unwrap();
         for line in lines {
@@ -50,7 +50,7 @@ fn no_right_over_the_whole_cluster_writes_secrets_or_escalates() {
     let cluster = Cluster::shared();
     super::value::install_foreign_kinds(cluster);
     let namespace = cluster.namespace();
-    let objects = accept(namespace.kubectl(), &render(cluster, namespace.name(), ""), "");
+    let objects = accept(cluster, &render(cluster, namespace.name(), ""), "");
     let bound: Vec<_> = objects.iter().filter(|it| it["kind"] == "ClusterRoleBinding").collect();
     assert!(!bound.is_empty());
     for role in objects.iter().filter(|it| it["kind"] == "ClusterRole") {

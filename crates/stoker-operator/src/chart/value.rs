@@ -32,7 +32,6 @@ pub(super) fn sets(namespace: &str) -> Vec<String> {
         "webhook.separate=true,webhook.replicas=1,webhook.resources.limits.memory=64Mi",
         "webhook.separate=true,webhook.enabled=false",
         "webhook.injectionPolicy=strict,webhook.allowedAgentImages={a.example.com/agent,b/agent}",
-        "webhook.namespaces={plant-a,plant-b}",
         "webhookReceiver.enabled=false",
         "webhookReceiver.insecure=true",
         "webhookReceiver.rateLimit=5,webhookReceiver.tls.secretName=receiver-tls",
@@ -48,7 +47,7 @@ pub(super) fn sets(namespace: &str) -> Vec<String> {
         "defaults.polling.interval=2m,defaults.logLevel=debug",
         "repair.mode=off",
         "repair.mode=evict,repair.perMinute=1",
-        "rbac.secretAccess=get,rbac.goAgentRole=false",
+        "rbac.goAgentRole=false",
         "controller.logDevMode=true",
         "controller.extraArgs={--max-concurrent-reconciles=10,--log-level=debug}",
         "allowFileRepos=true,rbac.autoBindAgent.enabled=false",
@@ -62,7 +61,7 @@ pub(super) fn sets(namespace: &str) -> Vec<String> {
         "networkPolicy.enabled=true,networkPolicy.apiServer.cidrs={10.0.0.1/32},git.egressPorts={443}",
         "networkPolicy.enabled=true,webhook.enabled=false,webhookReceiver.enabled=false",
         "crds.upgrade=false",
-        "fullnameOverride=a-name-that-is-longer-than-the-forty-characters-left",
+        "fullnameOverride=a-name-that-is-longer-than-the-forty-six-characters-left",
         "nameOverride=other,podLabels.team=press,podAnnotations.note=x",
         "imagePullSecrets[0].name=registry,priorityClassName=system-cluster-critical",
         "agentImage.pullSecrets[0].name=a,agentImage.pullSecrets[1].name=b",
@@ -75,14 +74,14 @@ pub(super) fn sets(namespace: &str) -> Vec<String> {
     .map(str::to_owned)
     .chain([
         format!("image.digest={DIGEST},agentImage.digest={DIGEST}"),
-        // A namespace of its own does not exist for the names above.
+        format!("webhook.namespaces={{{namespace},plant-b}}"),
         format!("watchNamespaces={{{namespace}}}"),
         format!("watchNamespaces={{{namespace}}},webhook.separate=true,repair.mode=evict"),
     ])
     .collect()
 }
 
-/// Makes kinds of others known to the API server, and the namespace that `helm test` would make.
+/// Makes our kinds and those of others known to the API server.
 pub(super) fn install_foreign_kinds(cluster: &Cluster) {
     let definition = |(group, kind, plural): (&str, &str, &str)| {
         let schema = r#"{"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}"#;

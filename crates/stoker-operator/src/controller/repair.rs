@@ -40,7 +40,7 @@ const WITHIN: Duration = Duration::from_secs(15);
 
 /// How pods are repaired that need a restart.
 #[derive(Debug, Clone, clap::Args)]
-#[group(id = "repair")]
+#[group(id = "missed-pods")]
 pub(crate) struct Arguments {
     /// What happens to pods that lack an agent or need another one: nothing, a log line, or an
     /// eviction
