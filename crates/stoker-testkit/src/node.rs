@@ -9,6 +9,7 @@ pub(crate) mod inside;
 mod load;
 mod need;
 mod pod;
+mod policy;
 mod relay;
 
 use std::net::SocketAddr;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 pub use inside::run as run_inside;
 pub use pod::Pod;
+pub use policy::Enforced;
 pub use relay::{Cut, Exposed};
 
 use crate::cluster::{Cluster, Kind, Namespace};

@@ -159,9 +159,14 @@ impl<'a> Quickstart<'a> {
     /// # Panics
     /// When it fails: with its output, and what the cluster knows.
     pub fn helm(&self, arguments: &str) {
-        if let Err(output) = self.shell(&format!("helm {arguments}")) {
+        if let Err(output) = self.try_helm(arguments) {
             panic!("helm {arguments}: {output}\n{}", self.explain());
         }
+    }
+
+    /// Runs `helm` with these words as arguments; returns its output, also when it fails.
+    pub fn try_helm(&self, arguments: &str) -> Result<String, String> {
+        self.shell(&format!("helm {arguments}"))
     }
 
     /// Runs a script in the page's environment and returns what it printed, commands included.
@@ -180,8 +185,11 @@ impl<'a> Quickstart<'a> {
         if status.success() { Ok(output) } else { Err(output) }
     }
 
-    /// Removes what an earlier run that failed has left on the node.
-    fn reset(&self) {
+    /// Removes the installation and the gateway, also those that an earlier run left.
+    ///
+    /// # Panics
+    /// When something can't be removed.
+    pub fn reset(&self) {
         let script = format!(
             "helm uninstall stoker-operator --namespace {OPERATOR_NAMESPACE} --no-hooks --ignore-not-found\n\
              kubectl delete namespace {NAMESPACE} {OPERATOR_NAMESPACE} --ignore-not-found --wait=false\n\
