@@ -9,8 +9,10 @@ pub mod audit;
 pub mod backoff;
 pub mod bootstrap;
 pub mod defaults;
+pub mod doctor;
 pub mod gateway;
 pub mod metadata;
+pub mod migrate;
 pub mod payload;
 pub mod profile;
 pub mod reconcile;
@@ -21,3 +23,4 @@ pub mod request;
 pub mod status;
 #[cfg(test)]
 mod testing;
+pub mod view;
