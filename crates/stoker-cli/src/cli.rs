@@ -7,7 +7,10 @@ use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::commands::{completions, demo, dev, plan, reference, sync, sync_now, watch};
+use crate::commands::{
+    completions, demo, dev, doctor, logs, migrate, pause, plan, reference, render, status, sync,
+    sync_now, watch,
+};
 use crate::failure::{Blame, Failure};
 use crate::output::{self, Console, Format, Volume};
 use crate::signal::Interruption;
@@ -59,14 +62,36 @@ enum Command {
     Plan(plan::Arguments),
     Dev(dev::Arguments),
     Demo(demo::Arguments),
+    Status(status::Arguments),
+    Doctor(doctor::Arguments),
     SyncNow(sync_now::Arguments),
+    Pause(pause::PauseArguments),
+    Resume(pause::ResumeArguments),
+    Render(render::Arguments),
+    Logs(logs::Arguments),
+    Migrate(migrate::Arguments),
     Completions(completions::Arguments),
     Reference(reference::Arguments),
 }
 
 impl Command {
-    const NAMES: [&str; 8] =
-        ["sync", "watch", "plan", "dev", "demo", "sync-now", "completions", "reference"];
+    const NAMES: [&str; 15] = [
+        "sync",
+        "watch",
+        "plan",
+        "dev",
+        "demo",
+        "status",
+        "doctor",
+        "sync-now",
+        "pause",
+        "resume",
+        "render",
+        "logs",
+        "migrate",
+        "completions",
+        "reference",
+    ];
 
     fn name(&self) -> &'static str {
         match self {
@@ -75,7 +100,14 @@ impl Command {
             Self::Plan(_) => "plan",
             Self::Dev(_) => "dev",
             Self::Demo(_) => "demo",
+            Self::Status(_) => "status",
+            Self::Doctor(_) => "doctor",
             Self::SyncNow(_) => "sync-now",
+            Self::Pause(_) => "pause",
+            Self::Resume(_) => "resume",
+            Self::Render(_) => "render",
+            Self::Logs(_) => "logs",
+            Self::Migrate(_) => "migrate",
             Self::Completions(_) => "completions",
             Self::Reference(_) => "reference",
         }
@@ -112,7 +144,14 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Plan(arguments) => plan::run(arguments, &context),
         Command::Dev(arguments) => dev::run(arguments, &context),
         Command::Demo(arguments) => demo::run(arguments, &context),
+        Command::Status(arguments) => status::run(arguments, &context),
+        Command::Doctor(arguments) => doctor::run(arguments, &context),
         Command::SyncNow(arguments) => sync_now::run(arguments, &context),
+        Command::Pause(arguments) => pause::pause(arguments, &context),
+        Command::Resume(arguments) => pause::resume(arguments, &context),
+        Command::Render(arguments) => render::run(arguments, &context),
+        Command::Logs(arguments) => logs::run(arguments, &context),
+        Command::Migrate(arguments) => migrate::run(arguments, &context),
         Command::Completions(arguments) => {
             context.console.page(&completions::render(arguments, &mut Arguments::command()));
             Ok(ExitCode::SUCCESS)
@@ -132,6 +171,13 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     });
     let code = if context.console.is_lost() { ExitCode::FAILURE } else { code };
     context.interruption.exit_code().map_or(code, ExitCode::from)
+}
+
+/// Says whether a command line can be parsed; nothing runs.
+#[cfg(test)]
+pub(crate) fn parses(words: &[String]) -> Result<(), clap::Error> {
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    Arguments::read(&words).map(drop)
 }
 
 /// The command that a command line names, if it is one: only flags for all commands come before it.

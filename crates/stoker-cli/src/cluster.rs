@@ -7,8 +7,11 @@
 mod explain;
 mod kubeconfig;
 
+use std::collections::BTreeSet;
+use std::process::ExitCode;
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::Api;
 use kube::{Client, Config};
 use stoker_api::GatewaySync;
@@ -22,6 +25,8 @@ use explain::Origin;
 
 /// How long the answer to one request may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// The label of the operator's Deployments.
+const OPERATOR: &str = "app.kubernetes.io/name=stoker-operator";
 /// How often a signal is looked for.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -56,6 +61,14 @@ pub(crate) fn run<T>(
             () = cancelled => Err(interrupted()),
         }
     })
+}
+
+/// The result of work that goes on until Ctrl-C: being interrupted is how it ends.
+pub(crate) fn until_interrupted(result: Result<ExitCode, Failure>) -> Result<ExitCode, Failure> {
+    match result {
+        Err(failure) if failure.reason == Reason::Cancelled => Ok(ExitCode::SUCCESS),
+        result => result,
+    }
 }
 
 /// The work was ended by a signal.
@@ -114,6 +127,37 @@ impl Cluster {
             Ok(Err(error)) => Err(explain::failed(doing, &error, &self.origin)),
             Err(_) => Err(explain::silent(doing, ANSWER_WITHIN, &self.origin)),
         }
+    }
+
+    /// Returns the Deployments of the operator.
+    pub(crate) async fn operators(&self) -> Result<Vec<Deployment>, Failure> {
+        let listed = self.operators_or_error();
+        self.ask("list the operator's Deployments", listed).await
+    }
+
+    /// The same, with the error as the API server gave it.
+    pub(crate) async fn operators_or_error(&self) -> kube::Result<Vec<Deployment>> {
+        let all: Api<Deployment> = Api::all(self.client.clone());
+        let parameters = kube::api::ListParams::default().labels(OPERATOR);
+        Ok(all.list(&parameters).await?.items)
+    }
+
+    /// Returns the namespace of the operator.
+    pub(crate) async fn operator_namespace(&self) -> Result<String, Failure> {
+        let operators = self.operators().await?;
+        let namespaces = operators.into_iter().filter_map(|it| it.metadata.namespace);
+        let namespaces: BTreeSet<String> = namespaces.collect();
+        let mut namespaces = namespaces.into_iter();
+        match (namespaces.next(), namespaces.next()) {
+            (Some(only), None) => Ok(only),
+            (None, _) => Err(explain::which_operator("found no Deployment of the operator")),
+            (Some(_), Some(_)) => Err(explain::which_operator("the cluster has several operators")),
+        }
+    }
+
+    /// Explains an error of a request.
+    pub(crate) fn failed(&self, doing: &str, error: &kube::Error) -> Failure {
+        explain::failed(doing, error, &self.origin)
     }
 
     /// A GatewaySync does not exist; those that do are named, as far as they may be seen.

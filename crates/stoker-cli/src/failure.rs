@@ -54,6 +54,11 @@ impl Failure {
         }
     }
 
+    /// Something outside of the command line failed, and no error of a library says why.
+    pub(crate) fn because(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, blame: Blame::World, ..Self::usage(message) }
+    }
+
     /// Adds the ref that it was about.
     #[must_use]
     pub(crate) fn about(mut self, git_ref: Option<&str>) -> Self {

@@ -4,6 +4,8 @@ mod arguments;
 mod cli;
 mod cluster;
 mod commands;
+#[cfg(test)]
+mod docs;
 mod explain;
 mod failure;
 mod job;

@@ -15,7 +15,7 @@ use stoker_run::Quoted;
 
 use crate::failure::{Blame, Failure};
 use crate::run_document::{RunDocument, Warned};
-pub(crate) use escape::word;
+pub(crate) use escape::{line as one_line, word};
 pub(crate) use requested_format::requested_format;
 use stream::{Stdout, print_stderr};
 
@@ -58,7 +58,8 @@ pub(crate) struct Console {
 const MOST_WARNINGS: usize = 10;
 
 /// The commands that talk to a cluster; what they print has nothing of a run.
-const OF_A_CLUSTER: [&str; 1] = ["sync-now"];
+const OF_A_CLUSTER: [&str; 8] =
+    ["sync-now", "status", "doctor", "pause", "resume", "render", "logs", "migrate"];
 
 /// The document of a command that talks to a cluster and failed before it had a result.
 #[derive(Serialize)]
@@ -119,6 +120,30 @@ impl Console {
         if let Some(failure) = failure {
             self.lines_of(failure);
         }
+    }
+
+    /// Whether a person reads at a terminal that shows colours.
+    pub(crate) fn has_colours(&self) -> bool {
+        let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        self.is_for_people() && io::stdout().is_terminal() && !is_refused
+    }
+
+    /// Prints a result as a document for scripts, or as text that was escaped and coloured.
+    pub(crate) fn styled(&self, value: &impl Serialize, text: &str) {
+        match self.format {
+            Format::Json | Format::Yaml => self.value(value),
+            Format::Table if self.is_for_people() => self.stdout.exact(text),
+            Format::Table => {}
+        }
+    }
+
+    /// The same in place of what was printed before, where that is a terminal.
+    pub(crate) fn redraw(&self, value: &impl Serialize, text: &str) {
+        let is_terminal = self.is_for_people() && io::stdout().is_terminal();
+        // Home, the text, and nothing of the old one below it: less flicker than an empty screen.
+        let text = text.replace('\n', "\u{1b}[K\n");
+        let text = if is_terminal { format!("\u{1b}[H{text}\u{1b}[J") } else { text };
+        self.styled(value, &text);
     }
 
     /// Prints the warnings that the run before did not have: all of them, or the first of a code.

@@ -149,6 +149,10 @@ registry! {
         NotInstalled = "NotInstalled",
         /// The namespace has no GatewaySync of that name.
         GatewaySyncNotFound = "GatewaySyncNotFound",
+        /// The namespace has no object of that kind and name.
+        ObjectNotFound = "ObjectNotFound",
+        /// The manifests of another tool can't become a GatewaySync.
+        MigrationFailed = "MigrationFailed",
         /// What `--wait` waits for did not happen before the timeout.
         WaitTimedOut = "WaitTimedOut",
         /// The gateway's address is not valid.

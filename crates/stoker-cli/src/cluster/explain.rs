@@ -107,6 +107,17 @@ pub(super) fn not_found(namespace: &str, name: &str, names: &[String]) -> Failur
     failure(Reason::GatewaySyncNotFound, message, hint)
 }
 
+/// The operator's namespace can't be told.
+pub(super) fn which_operator(why: &str) -> Failure {
+    failure(
+        Reason::NotInstalled,
+        format!("{why}, so its namespace is not known"),
+        "name it with --operator-namespace; all candidates: kubectl get deployments -A -l \
+         app.kubernetes.io/name=stoker-operator"
+            .to_owned(),
+    )
+}
+
 fn failure(reason: Reason, message: String, hint: String) -> Failure {
     Failure { reason, message, hint: Some(hint), blame: Blame::World, git_ref: None }
 }

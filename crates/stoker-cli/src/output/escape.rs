@@ -15,7 +15,7 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
 }
 
 /// Text of one line: a line break in it came with a name, and would make two of it.
-pub(super) fn line(text: &str) -> Cow<'_, str> {
+pub(crate) fn line(text: &str) -> Cow<'_, str> {
     quoted(text, |char| char == '\n' || is_harmful(char))
 }
 

@@ -2,5 +2,10 @@
 //! by writing the status that it would write.
 #![expect(clippy::unwrap_used, reason = "all of this file is test code")]
 
+mod doctor;
+mod migrate;
+mod pause;
+mod render;
+mod status;
 mod sync_now;
 mod world;

@@ -11,6 +11,7 @@ use stoker_testkit::cluster::{Cluster, Namespace};
 use stoker_testkit::node::succeed;
 use stoker_testkit::object::GatewaySyncBuilder;
 use stoker_testkit::process::{self, Guarded};
+use stoker_testkit::program::{self, Program};
 use tempfile::TempDir;
 
 const WITHIN: Duration = Duration::from_mins(1);
@@ -82,11 +83,47 @@ impl World {
         Run::of(self.start(words).output().unwrap())
     }
 
+    /// Runs a command that Stoker printed, as a user who pastes it: in an empty directory, with the
+    /// files that it reads.
+    pub(crate) fn paste(&self, command: &str) -> Run {
+        for file in ["token", "apiKey"] {
+            std::fs::write(self.home.path().join(file), "pasted").unwrap();
+        }
+        let stoker = Path::new(env!("CARGO_BIN_EXE_stoker")).parent().unwrap();
+        let kubectl = program::locate(Program::Kubectl).unwrap();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let own = [stoker.to_owned(), kubectl.parent().unwrap().to_owned()];
+        let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path)));
+        let mut shell = process::command("sh").unwrap();
+        shell.args(["-c", command]).current_dir(self.home.path()).env_clear();
+        shell.env("PATH", path.unwrap()).env("HOME", self.home.path());
+        shell.env("KUBECONFIG", &self.kubeconfig);
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Run::of(Guarded::spawn(shell).unwrap().output().unwrap())
+    }
+
+    /// A file in the user's directory.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// Applies objects.
+    pub(crate) fn apply(&self, objects: &[Value]) {
+        for object in objects {
+            self.namespace.apply(&object.to_string());
+        }
+    }
+
+    /// Reads an object.
+    pub(crate) fn get(&self, kind: &str, name: &str) -> Value {
+        let mut command = self.namespace.kubectl();
+        let output = command.args(["get", kind, name, "-o", "json"]).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap_or_default()
+    }
+
     /// Reads a GatewaySync.
     pub(crate) fn sync(&self, name: &str) -> Value {
-        let mut kubectl = self.namespace.kubectl();
-        kubectl.args(["get", "gatewaysync", name, "-o", "json"]);
-        serde_json::from_slice(&kubectl.output().unwrap().stdout).unwrap()
+        self.get("gatewaysync", name)
     }
 
     /// Waits for an annotation, and returns it.

@@ -1,0 +1,88 @@
+//! The guides are true: their commands parse, their manifests are valid, and their names exist.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use stoker_api::names::{Annotation, FINALIZER, Label};
+use stoker_api::validation;
+
+/// The pages of the guides, with their texts.
+fn pages() -> Vec<(PathBuf, String)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides");
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let pages = entries.map(|path| (path.clone(), fs::read_to_string(path).unwrap()));
+    pages.collect()
+}
+
+/// The code blocks of a page that are written in a language.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+    let mut parts = page.split("```");
+    parts.next();
+    let all = parts.step_by(2);
+    all.filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n')).collect()
+}
+
+#[test]
+fn every_command_of_the_guides_can_be_parsed() {
+    let mut count = 0;
+    for (path, page) in pages() {
+        let lines = blocks(&page, "console").into_iter().chain(blocks(&page, "sh"));
+        for line in lines.flat_map(str::lines).filter(|line| line.starts_with("stoker ")) {
+            let words = shell_words(line);
+            let parsed = crate::cli::parses(&words);
+            assert!(parsed.is_ok(), "{}: {line}: {}", path.display(), parsed.unwrap_err());
+            count += 1;
+        }
+    }
+    assert!(count > 10, "only {count} commands were found");
+}
+
+/// Splits at blanks outside of double quotes.
+fn shell_words(line: &str) -> Vec<String> {
+    let quoted = line.split('"').enumerate();
+    let words = quoted.flat_map(|(place, part)| match place % 2 {
+        0 => part.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
+        _ => vec![part.to_owned()],
+    });
+    words.collect()
+}
+
+#[test]
+fn every_gatewaysync_of_the_guides_is_valid() {
+    let mut count = 0;
+    for (path, page) in pages() {
+        for block in blocks(&page, "yaml") {
+            let documents: Vec<Value> = serde_saphyr::from_multiple(block)
+                .unwrap_or_else(|error| panic!("{}: {error}: {block}", path.display()));
+            for document in documents.iter().filter(|it| it["kind"] == "GatewaySync") {
+                let violations = validation::validate(document).unwrap();
+                assert!(violations.is_empty(), "{}: {violations:?}", path.display());
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 5, "only {count} manifests were found");
+}
+
+#[test]
+fn every_annotation_and_label_of_the_guides_exists() {
+    for (path, page) in pages() {
+        let rest = &*page;
+        for (place, _) in rest.match_indices("stoker.io/") {
+            // Not the end of another name, such as `sync.stoker.io/…`.
+            if rest[..place].ends_with(['.', '-', '/']) {
+                continue;
+            }
+            let name: String = rest[place..]
+                .chars()
+                .take_while(|it| it.is_ascii_alphanumeric() || "./-".contains(*it))
+                .collect();
+            let name = name.trim_end_matches(['-', '.']);
+            let is_known = Annotation::find(name).is_some()
+                || Label::find(name).is_some()
+                || [FINALIZER, "stoker.io/v1alpha1", "stoker.io/"].contains(&name);
+            assert!(is_known, "{}: {name}", path.display());
+        }
+    }
+}
