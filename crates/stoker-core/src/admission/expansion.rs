@@ -3,6 +3,8 @@
 //! Both containers must expand the expression to the same path: a wrong path would make the agent
 //! write where the gateway does not look, and a missing variable would keep the pod from starting.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use stoker_api::contract::env::Env;
 
@@ -20,37 +22,37 @@ pub(super) const DOWNWARD: [(Env, &str); 4] = [
     (Env::CrNamespace, "metadata.namespace"),
 ];
 
+/// References that are followed. A pod with more could keep the webhook busy for long.
+const MOST: usize = 200;
+
 /// Returns the entries of `env` that the expression needs, in their order.
 pub(super) fn needed(expression: &str, env: &[Value]) -> Result<Vec<Value>, Unresolved> {
-    let mut indexes = Vec::new();
-    resolve(expression, env, env.len(), &mut indexes)?;
-    indexes.sort_unstable();
-    indexes.dedup();
-    let own = |index: &usize| Env::find(name_of(&env[*index])).is_none();
-    Ok(indexes.into_iter().filter(own).map(|index| env[index].clone()).collect())
-}
-
-/// Finds what `text` refers to among the first `before` entries: Kubernetes expands only what was
-/// defined earlier.
-fn resolve(
-    text: &str,
-    env: &[Value],
-    before: usize,
-    indexes: &mut Vec<usize>,
-) -> Result<(), Unresolved> {
-    for name in references(text) {
-        let unresolved = || Unresolved { name: name.to_owned() };
-        let found = env[..before].iter().rposition(|entry| name_of(entry) == name);
-        let index = found.ok_or_else(unresolved)?;
-        if Env::find(name).is_some() && !is_ours(&env[index]) {
-            return Err(unresolved());
-        }
-        indexes.push(index);
-        if let Some(value) = env[index]["value"].as_str() {
-            resolve(value, env, index, indexes)?;
+    let mut indexes = BTreeSet::new();
+    let mut followed = 0;
+    // What is still to be resolved, and before which entry: Kubernetes expands only what was
+    // defined earlier. A list, because a pod can have chains that are longer than a stack.
+    let mut waiting = vec![(expression, env.len())];
+    while let Some((text, before)) = waiting.pop() {
+        for name in references(text) {
+            let unresolved = || Unresolved { name: name.to_owned() };
+            followed += 1;
+            let index = env[..before]
+                .iter()
+                .rposition(|entry| name_of(entry) == name)
+                .filter(|_| followed <= MOST)
+                .ok_or_else(unresolved)?;
+            if Env::find(name).is_some() && !is_ours(&env[index]) {
+                return Err(unresolved());
+            }
+            if indexes.insert(index)
+                && let Some(value) = env[index]["value"].as_str()
+            {
+                waiting.push((value, index));
+            }
         }
     }
-    Ok(())
+    let own = |index: &usize| Env::find(name_of(&env[*index])).is_none();
+    Ok(indexes.into_iter().filter(own).map(|index| env[index].clone()).collect())
 }
 
 /// Says whether a variable with a name of ours also has our value.
@@ -64,20 +66,22 @@ fn name_of(entry: &Value) -> &str {
 }
 
 /// Returns the names in `$(NAME)`; `$$(NAME)` is text.
-fn references(text: &str) -> Vec<&str> {
-    let mut names = Vec::new();
+fn references(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
-    while let Some(at) = rest.find('$') {
-        rest = &rest[at + 1..];
-        if let Some(after) = rest.strip_prefix('$') {
-            rest = after;
-        } else if let Some((name, after)) = rest.strip_prefix('(').and_then(|it| it.split_once(')'))
-        {
-            names.push(name);
-            rest = after;
+    std::iter::from_fn(move || {
+        while let Some(at) = rest.find('$') {
+            rest = &rest[at + 1..];
+            if let Some(after) = rest.strip_prefix('$') {
+                rest = after;
+            } else if let Some((name, after)) =
+                rest.strip_prefix('(').and_then(|it| it.split_once(')'))
+            {
+                rest = after;
+                return Some(name);
+            }
         }
-    }
-    names
+        None
+    })
 }
 
 #[cfg(test)]
@@ -108,5 +112,19 @@ mod tests {
             "valueFrom": { "fieldRef": { "fieldPath": "metadata.name" } },
         });
         assert_eq!(needed("$(POD_NAME)", &[field]), Ok(vec![]));
+    }
+
+    // D5
+    #[test]
+    fn variables_that_refer_to_many_others_take_little_time_and_no_stack() {
+        let name = |number: usize| format!("V{number}");
+        let twice = |number: usize| match number {
+            0 => value("V0", "x"),
+            _ => value(&name(number), &format!("$(V{0})$(V{0})", number - 1)),
+        };
+        let doubling: Vec<Value> = (0..64).map(twice).collect();
+        assert_eq!(needed("$(V63)", &doubling).map(|it| it.len()), Ok(64));
+        let chain: Vec<Value> = (0..100_000).map(twice).collect();
+        assert!(needed("$(V99999)", &chain).is_err());
     }
 }

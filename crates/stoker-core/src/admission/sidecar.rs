@@ -187,9 +187,9 @@ fn environment(agent: &Agent<'_>, secrets: &[SecretMount], ports: &Ports) -> Vec
     env
 }
 
-/// Keeps a value as it is: Kubernetes would replace `$(NAME)`.
+/// Keeps a value as it is: Kubernetes would replace `$(NAME)`, and reads `$$` as `$`.
 fn literal(value: &str) -> String {
-    value.replace("$(", "$$(")
+    value.replace('$', "$$")
 }
 
 fn security_context(agent: &Agent<'_>) -> Value {

@@ -91,6 +91,12 @@ impl Outcome {
     }
 }
 
+fn mounted_at(pod: PodBuilder, path: &str) -> PodBuilder {
+    pod.gateway(|gateway| {
+        path.clone_into(&mut gateway.volume_mounts.as_mut().unwrap()[0].mount_path);
+    })
+}
+
 fn gateway(name: &str) -> PodBuilder {
     gateway_pod(name).fs_group(2003)
 }
@@ -373,10 +379,11 @@ fn hostile_annotations_reach_nothing() {
 
 #[test]
 fn values_are_not_expanded_by_kubernetes() {
-    let pod = gateway("g").gateway_name("$(POD_UID)-x");
-    let outcome = admit(pod, &[plant()]);
-    let shown = outcome.env("GATEWAY_NAME").unwrap();
-    assert!(shown.is_empty() || shown == "$$(POD_UID)-x", "{shown}");
+    for (given, kept) in [("$(POD_UID)-x", "$$(POD_UID)-x"), ("$$(POD_UID)", "$$$$(POD_UID)")] {
+        let pod = mounted_at(gateway("g"), &format!("/srv/{given}"));
+        let outcome = admit(pod, &[plant()]);
+        assert_eq!(outcome.env("DATA_PATH"), Some(&*format!("/srv/{kept}")));
+    }
 }
 
 #[test]
