@@ -10,6 +10,7 @@ mod cluster;
 mod debian;
 mod e2e;
 mod error_text;
+mod fuzz;
 mod generate;
 mod image;
 mod manifests;

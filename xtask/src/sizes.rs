@@ -18,7 +18,7 @@ const REASON: &str = "//! Long:";
 pub(crate) fn run() -> anyhow::Result<()> {
     let root = step::root();
     let mut findings = Vec::new();
-    for directory in ["bench", "crates", "xtask", "e2e"] {
+    for directory in ["bench", "crates", "xtask", "e2e", "fuzz"] {
         for file in sources(&root.join(directory)) {
             let text = fs::read_to_string(&file).context("failed to read a source file")?;
             let name = file.strip_prefix(&root).unwrap_or(&file).display().to_string();

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::{cluster, debian, e2e, image, manifests, step};
+use crate::{cluster, debian, e2e, fuzz, image, manifests, step};
 
 /// Flags of `cargo xtask test`.
 #[derive(Debug, Default, clap::Args)]
@@ -54,6 +54,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     println!("{} passed, {failed} failed, {skipped} skipped", passed.saturating_sub(skipped));
     if !succeeded {
         bail!("tests failed");
+    }
+    if arguments.long && arguments.filter.is_none() && fuzz::is_among(&arguments.package) {
+        fuzz::run()?;
     }
     Ok(())
 }
