@@ -125,6 +125,7 @@ fn manifests() {
     let bare = format!(
         "apiVersion: stoker.io/v1alpha1\nkind: GatewaySync\nspec: {{git: {{repo: '{NOWHERE}', ref: main}}}}\n"
     );
+    let flags = ["--repo", NOWHERE, "--ref", "main", "--profile", "foo"];
     for (title, yaml, more) in [
         ("broken YAML", "spec: [", &[] as &[&str]),
         ("a duplicate key", &format!("{good}spec: {{}}\n"), &[]),
@@ -155,21 +156,13 @@ fn manifests() {
         ("two profiles", &two, &[]),
         ("an unknown profile", &two, &["--profile", "west"]),
         ("a SyncProfile without a repository", profile, &[]),
-        (
-            "a SyncProfile of another name",
-            profile,
-            &["--repo", NOWHERE, "--ref", "main", "--profile", "foo"],
-        ),
-        ("no polling", &replaced("spec:\n", "spec:\n  polling: {enabled: false}\n"), &[]),
+        ("a SyncProfile of another name", profile, &flags),
     ] {
-        if title == "no polling" {
-            let file = world.file("sync.yaml", yaml);
-            let words = ["watch", "-f", file.to_str().unwrap(), "--data", "data"];
-            table.words("watch without polling", &world, words);
-        } else {
-            table.file(title, &world, yaml, more);
-        }
+        table.file(title, &world, yaml, more);
     }
+    world.file("sync.yaml", replaced("spec:\n", "spec:\n  polling: {enabled: false}\n"));
+    let watch = ["watch", "-f", "sync.yaml", "--data", "data"];
+    table.words("watch without polling", &world, watch);
     table.matches();
 }
 
