@@ -49,12 +49,14 @@ fn files() -> anyhow::Result<Vec<(PathBuf, String)>> {
     };
     let crds = generated::crd_yaml().into_iter().map(below("charts/stoker-operator/crds"));
     let pages = generated::reference_pages().into_iter().map(below("docs/reference"));
+    let (name, text) = generated::status_policy();
+    let policy = (PathBuf::from("charts/stoker-operator/files").join(name), text);
     let flags = (PathBuf::from("docs/reference/cli.md"), flags()?);
     let page = promises::page()?;
     let promises = (PathBuf::from("docs/development/promises.md"), format!("{HEADER}{page}"));
     let readme = chart::readme()?;
     let readme = (PathBuf::from("charts/stoker-operator/README.md"), format!("{HEADER}{readme}"));
-    Ok(crds.chain(pages).chain([flags, promises, readme]).collect())
+    Ok(crds.chain(pages).chain([policy, flags, promises, readme]).collect())
 }
 
 /// Every flag of the command line, as the program itself tells it.

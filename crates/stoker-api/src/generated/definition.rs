@@ -4,7 +4,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 
 use crate::crd;
 
-const HEADER: &str = "# Generated, do not edit: cargo xtask generate\n";
+pub(super) const HEADER: &str = "# Generated, do not edit: cargo xtask generate\n";
 
 /// Returns the CRDs as files for `charts/stoker-operator/crds/`: name and content.
 pub fn crd_yaml() -> Vec<(&'static str, String)> {
