@@ -168,6 +168,9 @@ fn controllers(plane: &ControlPlane, layout: Layout<'_>) -> Result<Command, Erro
         .args(["--bind-address=127.0.0.1", "--cert-dir=certs"]);
     if layout.with_node {
         command.arg("--allocate-node-cidrs=true").arg(format!("--cluster-cidr={POD_RANGE}"));
+    } else {
+        // It would collect the pods of tests: no node has them.
+        command.arg("--controllers=*,-pod-garbage-collector-controller");
     }
     Ok(command)
 }
