@@ -41,7 +41,7 @@ pub(crate) use patch::Entry;
 pub use patch::{Operation, Patch};
 pub use placement::{Expected, Placement};
 pub(crate) use pod::nullable;
-pub use pod::{Peek, Pod, Text};
+pub use pod::{Metadata as PodMetadata, Peek, Pod, Spec as PodSpec, Text};
 pub use review::{Kind, Request, Review};
 pub use validation::{Validity, validate_profile, validate_sync};
 

@@ -5,12 +5,14 @@ mod metric;
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use stoker_api::GatewaySync;
 use stoker_api::condition::{ConditionType, Reason};
 use stoker_api::gatewaysync::GatewaySyncStatus;
 use stoker_core::reconcile::{Event, Severity, Verdict};
 use stoker_core::status::condition;
+use stoker_runtime::telemetry;
 use tokio::sync::mpsc;
 
 use crate::controller::{Key, Published};
@@ -61,6 +63,11 @@ impl Announcer {
         }
     }
 
+    /// Takes note of when the token of a GitHub App ends; none where there is no App.
+    pub(crate) fn token_expires(&self, key: &Key, at: Option<Timestamp>) {
+        self.metrics.token_expires(key, at);
+    }
+
     /// Drops the series of a GatewaySync that is gone.
     pub(crate) fn forget(&self, key: &Key) {
         self.metrics.forget(key);
@@ -78,6 +85,7 @@ pub(crate) fn announce(
     announcer.metrics.observe(&key, verdict);
     let Published::Written(status) = published else { return };
     log(&key, sync.status.as_ref(), status);
+    verdict.finished.iter().for_each(|line| telemetry::write_line(line));
     for event in &verdict.events {
         let (namespace, name) = (&key.namespace, &key.name);
         let (reason, note) = (event.reason, &event.note);

@@ -13,6 +13,7 @@ mod credential;
 mod egress;
 mod failure;
 mod fleet;
+mod legacy;
 mod memory;
 mod observe;
 mod pod;
@@ -37,12 +38,13 @@ use stoker_core::reconcile::decide;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-pub(crate) use arguments::{Arguments, Cidr, ReceiverSecrets, Settings};
+pub(crate) use arguments::{Arguments, Cidr, ReceiverSecrets, Settings, TokenWriter};
 pub(crate) use failure::Error;
 
 use crate::announce::{self, Announcer};
 use crate::run::Shared;
 use cache::{Cache, Known};
+use legacy::Legacy;
 use memory::Memories;
 use queue::Queue;
 use remote::Remotes;
@@ -60,6 +62,7 @@ pub(crate) struct Context {
     queue: Arc<Queue>,
     remotes: Remotes,
     memories: Memories,
+    legacy: Legacy,
     announcer: Announcer,
 }
 
@@ -81,6 +84,7 @@ pub(crate) async fn run(shared: Shared, settings: Settings, metrics: Metrics) ->
         cache: Cache::default(),
         remotes: Remotes::new(&settings, Arc::clone(&queue), metrics.clone()),
         memories: Memories::default(),
+        legacy: Legacy::default(),
         announcer: Announcer::start(&shared, metrics),
         queue,
         settings,
@@ -113,13 +117,26 @@ async fn lead(context: &Arc<Context>, ready: &stoker_runtime::admin::Check) {
         for _ in 0..context.settings.max_concurrent_reconciles {
             workers.spawn(work(Arc::clone(context)));
         }
+        if context.settings.auto_bind_agent {
+            workers.spawn(legacy::find_bindings(Arc::clone(context)));
+        }
         tokio::select! {
             () = context.shared.leadership.lost() => {}
             () = profile::follow(context) => {}
             () = repair::follow(context) => {}
+            () = follow_defaults(context) => {}
         }
         workers.shutdown().await;
         tracing::warn!(identity = context.shared.identity, "not leading any more");
+    }
+}
+
+/// Defaults concern every GatewaySync.
+async fn follow_defaults(context: &Context) {
+    let mut defaults = context.shared.defaults.clone();
+    loop {
+        defaults.changed().await;
+        context.cache.keys().into_iter().for_each(|key| context.queue.wake(key));
     }
 }
 
@@ -146,7 +163,7 @@ async fn work(context: Arc<Context>) {
 /// One pass over one GatewaySync.
 async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
     let sync = match triage(context, key) {
-        Triage::Proceed(sync) => sync,
+        Triage::Proceed(sync) => context.shared.defaults.merged(sync),
         Triage::End(sync) => return cleanup::end(context, key, &sync).await,
         Triage::Undecodable(fault) if fault.is_deleted => {
             return cleanup::end_undecodable(context, key, &fault).await;
@@ -158,10 +175,16 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
     let verdict = decide(&sync, &observed.facts, Timestamp::now());
     let version = observed.metadata_version.as_deref();
     let mut applied = apply::apply(context, key, &sync, &verdict.writes, version).await;
+    if applied.is_stale() {
+        // A status made of it would not be true, either.
+        return Ok(applied.next(context, key));
+    }
     applied.add(observed.hand_over_token(context, key, &sync).await);
     let status = verdict.status(applied.fault.as_deref());
     let published = publish::publish(context, key, &sync, status, &applied).await?;
     announce::announce(&context.announcer, &sync, &verdict, &published);
+    observed.tell(context, key, &sync);
+    legacy::withdraw(context, key).await;
     let pruned = prune::prune(context, key, &sync).await;
     Ok(observed.next.sooner(pruned).sooner(published.next()).sooner(applied.next(context, key)))
 }

@@ -20,6 +20,7 @@ use stoker_runtime::admin::Check;
 
 use crate::controller::cache::Key;
 use crate::controller::watch::{Change, follow};
+use crate::defaults::Current as Defaults;
 use crate::run::Shared;
 
 /// What is known. Clones share it.
@@ -33,6 +34,7 @@ struct Inner {
     state: RwLock<State>,
     unlisted: AtomicUsize,
     check: Check,
+    defaults: Defaults,
 }
 
 #[derive(Debug, Default)]
@@ -54,6 +56,7 @@ impl Directory {
             state: RwLock::default(),
             unlisted: AtomicUsize::new(scopes * 2),
             check: shared.checks.readiness("directory"),
+            defaults: shared.defaults.clone(),
         }));
         if namespaces.is_empty() {
             directory.watch(Api::all(shared.client.clone()), Api::all(shared.client.clone()));
@@ -108,6 +111,11 @@ impl Directory {
     /// Returns the labels of the GatewaySyncs that are served.
     pub(crate) fn selector(&self) -> Option<&str> {
         self.0.selector.as_deref()
+    }
+
+    /// Returns the cluster-wide defaults.
+    pub(crate) fn defaults(&self) -> &Defaults {
+        &self.0.defaults
     }
 
     /// Returns the client.

@@ -9,6 +9,7 @@ mod chart;
 mod check;
 mod controller;
 mod crds;
+mod defaults;
 mod directory;
 mod receiver;
 mod release;

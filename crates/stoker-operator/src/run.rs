@@ -14,7 +14,7 @@ use tokio::task::{JoinError, JoinSet};
 
 use crate::args::{Arguments, Command};
 use crate::directory::Directory;
-use crate::{admission, certificate, check, controller, crds, receiver, release};
+use crate::{admission, certificate, check, controller, crds, defaults, receiver, release};
 
 /// Reconciling waits for the API server most of the time.
 const THREADS: usize = 2;
@@ -22,8 +22,8 @@ const THREADS: usize = 2;
 /// Why the operator ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("--defaults-file is not supported by this version: remove the flag")]
-    DefaultsFile,
+    #[error("--defaults-file can't be used")]
+    DefaultsFile(#[source] defaults::Error),
     #[error("failed to set logs up")]
     Telemetry(#[source] telemetry::Error),
     #[error("failed to start the runtime")]
@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) watch_namespaces: Vec<String>,
     /// Labels of the GatewaySyncs that are served.
     pub(crate) watch_label_selector: Option<String>,
+    /// Cluster-wide defaults.
+    pub(crate) defaults: defaults::Current,
     /// Health and readiness.
     pub(crate) checks: Checks,
     /// Whether this instance leads.
@@ -112,12 +114,11 @@ async fn start(arguments: Arguments) -> Result<(), Error> {
 }
 
 async fn operate(client: Client, arguments: Arguments) -> Result<(), Error> {
-    // A flag that did nothing would be worse than none.
-    if arguments.process.defaults_file.is_some() {
-        return Err(Error::DefaultsFile);
-    }
+    let file = arguments.process.defaults_file.as_deref();
+    let defaults =
+        defaults::start(file, &arguments.telemetry.log_level).map_err(Error::DefaultsFile)?;
     let shutdown = Shutdown::on_signals().map_err(Error::Runtime)?;
-    let shared = share(client, &arguments, shutdown);
+    let shared = share(client, &arguments, defaults, shutdown);
     let mut registry = Registry::default();
     let mut parts = JoinSet::new();
     if arguments.mode.has_controller() {
@@ -156,7 +157,12 @@ async fn operate(client: Client, arguments: Arguments) -> Result<(), Error> {
     ended
 }
 
-fn share(client: Client, arguments: &Arguments, shutdown: Shutdown) -> Shared {
+fn share(
+    client: Client,
+    arguments: &Arguments,
+    defaults: defaults::Current,
+    shutdown: Shutdown,
+) -> Shared {
     let process = arguments.process.clone();
     let namespace = process.namespace.unwrap_or_else(|| client.default_namespace().to_owned());
     let identity = process.identity.unwrap_or_else(|| format!("stoker-{}", std::process::id()));
@@ -176,6 +182,7 @@ fn share(client: Client, arguments: &Arguments, shutdown: Shutdown) -> Shared {
         identity,
         watch_namespaces: process.watch_namespaces,
         watch_label_selector: process.watch_label_selector,
+        defaults,
         checks: Checks::default(),
         leadership,
         certificate: tls::Certificate::default(),

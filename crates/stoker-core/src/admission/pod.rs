@@ -8,6 +8,9 @@ use std::ops::Deref;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use serde_json::Value;
+use stoker_api::names::AGENT_CONTAINER;
+
+use super::data::OWN_VOLUME;
 
 /// A string of the request, borrowed unless it holds an escape.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -59,6 +62,12 @@ pub struct Metadata<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Spec<'a> {
+    /// The node that has taken it.
+    #[serde(borrow, default)]
+    pub node_name: Option<Text<'a>>,
+    /// Its service account.
+    #[serde(borrow, default)]
+    pub service_account_name: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "nullable")]
     pub(super) init_containers: Vec<Container<'a>>,
     #[serde(borrow, default, deserialize_with = "nullable")]
@@ -82,6 +91,8 @@ pub struct Spec<'a> {
 pub(super) struct Container<'a> {
     #[serde(borrow, default)]
     pub(super) name: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) image: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub(super) restart_policy: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "nullable")]
@@ -156,6 +167,17 @@ impl Pod<'_> {
         let metadata = &self.metadata;
         let name = metadata.name.as_deref().filter(|name| !name.is_empty());
         name.or(metadata.generate_name.as_deref()).unwrap_or_default()
+    }
+
+    /// Returns the image of its agent; none where it has no agent.
+    pub fn agent_image(&self) -> Option<&str> {
+        let agent = self.all_containers().find(|it| &*it.name == AGENT_CONTAINER)?;
+        Some(agent.image.as_deref().unwrap_or_default())
+    }
+
+    /// Says whether the webhook gave its agent a volume of its own, for want of a gateway's data.
+    pub fn lacks_gateway(&self) -> bool {
+        self.has_volume(OWN_VOLUME)
     }
 
     pub(super) fn fs_group(&self) -> Option<i64> {

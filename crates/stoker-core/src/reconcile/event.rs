@@ -149,8 +149,10 @@ fn discovered(
 
 fn completed(before: &GatewaySyncStatus, next: &GatewaySyncStatus, events: &mut Vec<Event>) {
     let has_gateways = next.gateways.is_some_and(|counts| counts.discovered > 0);
-    let is_new =
-        next.last_sync_commit.is_some() && before.last_sync_commit != next.last_sync_commit;
+    // Without gateways the last sync only follows the ref.
+    let had_gateways = before.gateways.is_some_and(|counts| counts.discovered > 0);
+    let is_new = next.last_sync_commit.is_some()
+        && (!had_gateways || before.last_sync_commit != next.last_sync_commit);
     if !has_gateways || !is_new {
         return;
     }

@@ -167,6 +167,19 @@ fn without_gateways_the_last_sync_follows_the_ref_and_ready_is_false() {
     assert!(!reasons(&verdict).contains(&EventReason::SyncCompleted));
 }
 
+#[test]
+fn a_gateway_that_is_synced_when_it_is_first_seen_completes_a_sync() {
+    let (mut sync, mut observed) = (stored(plant()), observed(Vec::new()));
+    settled(&mut sync, &mut observed);
+    let new = pod("ignition-0");
+    let metadata = observed.published.clone().unwrap().unwrap();
+    observed.reports.insert(new.name.clone(), Ok(synced(&new, &metadata)));
+    observed.pods.push(new);
+    let verdict = settled(&mut sync, &mut observed);
+    assert!(reasons(&verdict).contains(&EventReason::SyncCompleted));
+    assert_eq!(reasons(&decided(&sync, &observed)), []);
+}
+
 // R85: with a gateway the names mean a sync.
 #[test]
 fn with_a_gateway_nothing_is_the_last_sync_before_the_first() {
@@ -338,4 +351,7 @@ fn the_right_to_write_secrets_is_taken_only_for_a_github_app() {
     assert!(binds(&app, &observed));
     observed.token_writer = TokenWriter::Managed { is_bound: true };
     assert!(!binds(&app, &observed));
+    let unbinds =
+        |sync: &GatewaySync| decided(sync, &observed).writes.contains(&Write::TokenUnbinding);
+    assert!(unbinds(&stored(plant())) && !unbinds(&app));
 }

@@ -30,6 +30,8 @@ pub enum Write {
     },
     /// Lets the controller write Secrets in this namespace.
     TokenBinding,
+    /// Takes that right back.
+    TokenUnbinding,
     /// Makes an empty status object.
     StatusShard(u8),
     /// Publishes metadata.
@@ -107,8 +109,14 @@ fn is_deletion_over(sync: &GatewaySync, observed: &Observed, wanted: &Wanted<'_>
 /// The right to write Secrets is taken only where a GitHub App needs it.
 fn token_binding(observed: &Observed, wanted: &Wanted<'_>) -> Option<Write> {
     let needs = wanted.metadata.is_some_and(|metadata| metadata.auth_type == AuthType::GithubApp);
-    let is_missing = observed.token_writer == TokenWriter::Managed { is_bound: false };
-    (needs && is_missing).then_some(Write::TokenBinding)
+    match observed.token_writer {
+        TokenWriter::Managed { is_bound: false } if needs => Some(Write::TokenBinding),
+        // Before there is metadata it is not known whether the right is needed.
+        TokenWriter::Managed { is_bound: true } if !needs && wanted.metadata.is_some() => {
+            Some(Write::TokenUnbinding)
+        }
+        TokenWriter::Managed { .. } | TokenWriter::NotManaged => None,
+    }
 }
 
 /// Rights are given as soon as a pod exists, and taken back when the last of its account goes.

@@ -67,7 +67,7 @@ impl Handler for Webhook {
             Err(refusal) => return refusal,
         };
         if is_validation {
-            return validate::review(&body.bytes).map_or_else(
+            return validate::review(&body.bytes, self.directory.defaults()).map_or_else(
                 |reason| text(StatusCode::BAD_REQUEST, format!("{reason}\n")),
                 |response| json(StatusCode::OK, response),
             );

@@ -4,18 +4,21 @@
 //! An object whose spec does not change is never denied: finalizers, annotations and deletion must
 //! work for objects that were stored while the webhook was away. Status is never looked at.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use stoker_core::admission::{Request, Review, Validity, validate_profile, validate_sync};
 
 use super::response;
+use crate::defaults::Current;
 
 /// Reviews an object, and returns the body of the response.
-pub(super) fn review(body: &[u8]) -> Result<Vec<u8>, &'static str> {
+pub(super) fn review(body: &[u8], defaults: &Current) -> Result<Vec<u8>, &'static str> {
     let review: Review<'_, Value> = serde_json::from_slice(body)
         .map_err(|_| "the body is not an AdmissionReview of a Stoker object")?;
     let request = review.request;
     let uid = request.uid.to_string();
-    let Validity { denial, warnings } = judge(request);
+    let Validity { denial, warnings } = judge(request, defaults);
     let mut response = json!({ "uid": uid, "allowed": denial.is_none() });
     if let Some(message) = denial {
         response["status"] = json!({ "code": 422, "message": message });
@@ -26,7 +29,7 @@ pub(super) fn review(body: &[u8]) -> Result<Vec<u8>, &'static str> {
     Ok(response::review(&response))
 }
 
-fn judge(request: Request<'_, Value>) -> Validity {
+fn judge(request: Request<'_, Value>, defaults: &Current) -> Validity {
     let is_part = request.sub_resource.as_ref().is_some_and(|part| !part.is_empty());
     let Some(object) = request.object.filter(|_| !is_part) else { return Validity::default() };
     let is_unchanged = request.old_object.is_some_and(|old| old["spec"] == object["spec"]);
@@ -36,7 +39,8 @@ fn judge(request: Request<'_, Value>) -> Validity {
     // The API server has checked the schema: what can't be read is a newer version's.
     match &*request.kind.kind {
         "GatewaySync" => {
-            serde_json::from_value(object).map_or_else(unread, |it| validate_sync(&it))
+            let read = serde_json::from_value(object).map(|sync| defaults.merged(Arc::new(sync)));
+            read.map_or_else(unread, |sync| validate_sync(&sync))
         }
         "SyncProfile" => {
             serde_json::from_value(object).map_or_else(unread, |it| validate_profile(&it))
@@ -52,6 +56,8 @@ fn unread(_: serde_json::Error) -> Validity {
 
 #[cfg(test)]
 mod tests {
+    use stoker_runtime::telemetry::Filter;
+
     use super::*;
 
     fn allowed(object: &Value, old: &Value, part: &str) -> bool {
@@ -66,8 +72,9 @@ mod tests {
                 "oldObject": old,
             },
         });
+        let none = crate::defaults::start(None, &Filter::default()).unwrap();
         let response: Value =
-            serde_json::from_slice(&review(body.to_string().as_bytes()).unwrap()).unwrap();
+            serde_json::from_slice(&review(body.to_string().as_bytes(), &none).unwrap()).unwrap();
         response["response"]["allowed"] == true
     }
 

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -195,6 +196,15 @@ impl Metrics {
         let now = Series::of(key, verdict);
         inner.replace(&before, &now, verdict, key);
         series.insert(key.clone(), now);
+    }
+
+    /// Takes note of when the token of a GitHub App ends; none where there is no App.
+    pub(crate) fn token_expires(&self, key: &Key, at: Option<Timestamp>) {
+        let (family, labels) = (&self.0.token_expiry, SyncLabels::of(key));
+        match at {
+            Some(at) => drop(family.get_or_create(&labels).set(at.as_second())),
+            None => drop(family.remove(&labels)),
+        }
     }
 
     /// Drops the series of a GatewaySync that is gone.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
-use kube::api::{Api, Patch, PatchParams};
-use kube::core::NamespaceResourceScope;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use kube::core::{DeserializeGuard, NamespaceResourceScope};
 use kube::{Resource, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,7 +20,8 @@ use stoker_core::reconcile::Write;
 
 use super::api::{FIELD_MANAGER, owned_by};
 use super::cache::Key;
-use super::{Context, Error, Next};
+use super::watch::Change;
+use super::{Context, Error, Next, TokenWriter};
 
 /// How soon a pass follows one that wrote over something that it had not seen yet.
 const CONFLICT_RETRY: Duration = Duration::from_millis(200);
@@ -76,7 +77,26 @@ pub(crate) async fn apply(
             applied.fail(&fault);
         }
     }
+    if applied.is_stale() {
+        refresh(context, key).await;
+    }
     applied
+}
+
+/// Reads what was written meanwhile: a watch may be late, or may have lost the change.
+async fn refresh(context: &Context, key: &Key) {
+    let maps: Api<ConfigMap> = Api::namespaced(context.shared.client.clone(), &key.namespace);
+    let metadata = Key::new(&key.namespace, &names::metadata_config_map(&key.name));
+    match maps.get_opt(&metadata.name).await {
+        Ok(Some(map)) => drop(context.cache.on_map(None, Change::Applied(metadata, map))),
+        Ok(None) => drop(context.cache.on_map(None, Change::Deleted(metadata))),
+        Err(_) => {}
+    }
+    let syncs: Api<DeserializeGuard<GatewaySync>> =
+        Api::namespaced(context.shared.client.clone(), &key.namespace);
+    if let Ok(Some(sync)) = syncs.get_opt(&key.name).await {
+        context.cache.on_sync(None, Change::Applied(key.clone(), sync));
+    }
 }
 
 async fn apply_one(
@@ -91,7 +111,10 @@ async fn apply_one(
         Write::Finalizer | Write::Annotations(_) => Ok(()),
         Write::Role { shards } => put(context, &role(sync, *shards)).await,
         Write::Binding { accounts } => put(context, &binding(sync, accounts)).await,
-        Write::TokenBinding => Ok(()),
+        Write::TokenBinding => bind_token_writer(context, sync).await,
+        Write::TokenUnbinding => {
+            delete::<RoleBinding>(context, key, &names::token_role_binding(&key.name)).await
+        }
         Write::StatusShard(shard) => {
             put(context, &shard_map(sync, *shard)).await?;
             want_reports(context, key, sync, *shard).await
@@ -162,6 +185,7 @@ async fn patch_sync(
             Write::Role { .. }
             | Write::Binding { .. }
             | Write::TokenBinding
+            | Write::TokenUnbinding
             | Write::StatusShard(_)
             | Write::Metadata(_) => {}
         }
@@ -198,6 +222,55 @@ where
         .await
         .map_err(|source| failed(&format!("{} {namespace}/{name}", K::kind(&())), source))?;
     Ok(())
+}
+
+/// Deletes an object, if it is there.
+async fn delete<K>(context: &Context, key: &Key, name: &str) -> Result<(), Fault>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Debug,
+{
+    context.check_leading().map_err(Fault::NotLeading)?;
+    let api: Api<K> = Api::namespaced(context.shared.client.clone(), &key.namespace);
+    match api.delete(name, &DeleteParams::default()).await {
+        Ok(_) => Ok(()),
+        Err(error) if is_not_found(&error) => Ok(()),
+        Err(source) => Err(failed(&format!("{} {}/{name}", K::kind(&()), key.namespace), source)),
+    }
+}
+
+/// Lets the controller write Secrets in the namespace of a GatewaySync.
+async fn bind_token_writer(context: &Context, sync: &GatewaySync) -> Result<(), Fault> {
+    let Some(writer) = &context.settings.token_writer else { return Ok(()) };
+    let binding = token_binding(sync, writer, &context.shared.namespace);
+    match put(context, &binding).await {
+        // The role of a binding can't be changed: another release of the chart made this one.
+        Err(Fault::Write { source, .. }) if is_invalid(&source) => {
+            let key = Key::of(sync);
+            delete::<RoleBinding>(context, &key, &binding.name_any()).await?;
+            put(context, &binding).await
+        }
+        written => written,
+    }
+}
+
+fn token_binding(sync: &GatewaySync, writer: &TokenWriter, namespace: &str) -> RoleBinding {
+    RoleBinding {
+        metadata: owned_by(sync, names::token_role_binding(&sync.name_any())),
+        role_ref: RoleRef {
+            api_group: "rbac.authorization.k8s.io".to_owned(),
+            kind: "ClusterRole".to_owned(),
+            name: writer.role.clone(),
+        },
+        subjects: Some(vec![Subject {
+            kind: "ServiceAccount".to_owned(),
+            name: writer.account.clone(),
+            namespace: Some(namespace.to_owned()),
+            ..Subject::default()
+        }]),
+    }
 }
 
 fn failed(what: &str, source: kube::Error) -> Fault {
@@ -269,6 +342,11 @@ impl Applied {
         }
     }
 
+    /// Says whether the pass went by what was not true any more.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.retry == Retry::Conflict
+    }
+
     /// Returns when to try again, and counts failures in a row.
     pub(crate) fn next(&self, context: &Context, key: &Key) -> Next {
         context.memories.with(key, |memory| match self.retry {
@@ -285,6 +363,11 @@ impl Applied {
 /// Says whether another write came first.
 pub(crate) fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409)
+}
+
+/// Says whether the API server refuses the object as it is.
+fn is_invalid(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 422)
 }
 
 /// Says whether the object does not exist.

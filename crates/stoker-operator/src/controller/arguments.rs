@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use clap::Args;
 
@@ -54,6 +55,24 @@ pub(crate) struct Arguments {
     )]
     pub(crate) auto_bind_agent: bool,
 
+    /// Whether a changed Secret is noticed at once, or when the remote is asked next
+    #[arg(long, env = "STOKER_SECRET_ACCESS", value_name = "RIGHT", default_value = "watch")]
+    pub(crate) secret_access: SecretAccess,
+
+    /// The ClusterRole that may write Secrets: the controller binds itself to it where a GatewaySync
+    /// has a GitHub App
+    #[arg(
+        long,
+        env = "STOKER_TOKEN_WRITER_ROLE",
+        value_name = "NAME",
+        requires = "service_account"
+    )]
+    pub(crate) token_writer_role: Option<String>,
+
+    /// The service account of the controller, in its own namespace
+    #[arg(long, env = "STOKER_SERVICE_ACCOUNT", value_name = "NAME")]
+    pub(crate) service_account: Option<String>,
+
     /// Where the history of repositories is kept, for refs that are commit ids
     #[arg(long, env = "STOKER_STORE", value_name = "DIRECTORY", default_value = "/tmp")]
     pub(crate) store: PathBuf,
@@ -80,14 +99,35 @@ pub(crate) struct Settings {
     pub(crate) max_concurrent_reconciles: u16,
     pub(crate) shard: Option<Shard>,
     pub(crate) auto_bind_agent: bool,
+    pub(crate) secret_access: SecretAccess,
+    /// How the controller gets the right to write tokens; none where the administrator gives it.
+    pub(crate) token_writer: Option<TokenWriter>,
     pub(crate) store: PathBuf,
     pub(crate) store_limit: u64,
     /// The receiver, where this installation has one.
     pub(crate) receiver: Option<ReceiverSecrets>,
     /// How agents are injected.
-    pub(crate) admission: stoker_core::admission::Settings,
+    pub(crate) admission: Arc<stoker_core::admission::Settings>,
     /// How pods are repaired that need a restart.
     pub(crate) repair: repair::Settings,
+}
+
+/// The right to write the tokens of GitHub Apps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TokenWriter {
+    /// The ClusterRole that has it.
+    pub(crate) role: String,
+    /// The service account that gets it.
+    pub(crate) account: String,
+}
+
+/// What the controller may do with Secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SecretAccess {
+    /// Watch the metadata of all, and read those that GatewaySyncs name
+    Watch,
+    /// Read those that GatewaySyncs name
+    Get,
 }
 
 /// What the receiver has besides the Secrets of GatewaySyncs.
@@ -132,6 +172,9 @@ impl Settings {
             Mode::All => arguments.receiver.secrets(),
             Mode::Controller | Mode::Webhook => None,
         };
+        let token_writer = given.token_writer_role.zip(given.service_account);
+        let token_writer = token_writer.filter(|_| given.auto_bind_agent);
+        let token_writer = token_writer.map(|(role, account)| TokenWriter { role, account });
         Self {
             allow_file_repos: given.allow_file_repos,
             allow_loopback_git: given.allow_loopback_git,
@@ -139,10 +182,12 @@ impl Settings {
             max_concurrent_reconciles: given.max_concurrent_reconciles,
             shard: given.shard,
             auto_bind_agent: given.auto_bind_agent,
+            secret_access: given.secret_access,
+            token_writer,
             store: given.store,
             store_limit: given.store_limit,
             receiver,
-            admission: arguments.admission.settings(),
+            admission: Arc::new(arguments.admission.settings()),
             repair: repair::Settings::new(arguments),
         }
     }

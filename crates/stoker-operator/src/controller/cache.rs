@@ -27,7 +27,7 @@ use table::Table;
 use tables::Tables;
 
 pub(crate) use known::{Known, Undecodable};
-pub(crate) use owned::PublishedMetadata;
+pub(crate) use owned::{Bound, PublishedMetadata};
 
 /// The name of an object in its namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,6 +51,8 @@ pub(crate) struct Belongings {
     pub(crate) role: Option<u8>,
     /// The service accounts that are bound to it.
     pub(crate) bound: Option<BTreeSet<String>>,
+    /// Who may write the tokens of its GitHub App.
+    pub(crate) token_binding: Option<Bound>,
 }
 
 /// What the watches have seen.
@@ -116,6 +118,15 @@ impl Cache {
     /// Returns the pods that need a restart, in the order of their names.
     pub(crate) fn needs(&self) -> Vec<Need> {
         self.read(Tables::needs)
+    }
+
+    /// Says whether a pod of a namespace may run an agent of the Go operator.
+    pub(crate) fn may_have_legacy_agents(&self, namespace: &str) -> bool {
+        self.read(|tables| {
+            let pods = tables.pods.in_namespace(namespace);
+            let pods = pods.chain(tables.unlabelled.in_namespace(namespace));
+            pods.into_iter().any(|(_, pod)| pod.may_have_legacy_agent())
+        })
     }
 
     /// Returns a SyncProfile.

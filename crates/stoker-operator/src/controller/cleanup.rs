@@ -57,6 +57,7 @@ pub(crate) async fn end_undecodable(
 /// Forgets a GatewaySync that is gone.
 pub(crate) fn forget(context: &Context, key: &Key) -> Next {
     context.memories.forget(key);
+    context.legacy.forget(key);
     context.remotes.keep(key, &[]);
     context.announcer.forget(key);
     Next::Rest

@@ -17,6 +17,9 @@ pub(crate) enum Error {
     /// The status could not be written.
     #[error("failed to publish the status of GatewaySync \"{key}\"")]
     Publish { key: Key, source: Box<kube::Error> },
+    /// The reports of the Go operator's agents could not be read.
+    #[error("failed to read what agents of the Go operator report to GatewaySync \"{key}\"")]
+    LegacyReports { key: Key, source: Box<kube::Error> },
     /// The finalizer could not be removed.
     #[error("failed to let go of GatewaySync \"{key}\"")]
     Release { key: Key, source: Box<kube::Error> },

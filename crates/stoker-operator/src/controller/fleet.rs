@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::Context;
+use super::arguments::SecretAccess;
 use super::cache::Key;
 use super::pod::{self, Pod};
 use super::watch::{Change, follow};
@@ -42,14 +43,16 @@ pub(crate) fn watch(context: &Arc<Context>) -> JoinSet<()> {
             watches.spawn(bindings(context, scope));
         }
         watches.spawn(profiles(context, scope));
-        watches.spawn(secrets(context, scope));
+        if context.settings.secret_access == SecretAccess::Watch {
+            watches.spawn(secrets(context, scope));
+        }
     }
     watches.spawn(emergency(context));
     watches
 }
 
 /// Every watched namespace, or once all of them.
-fn scopes(context: &Context) -> Vec<Option<String>> {
+pub(crate) fn scopes(context: &Context) -> Vec<Option<String>> {
     let namespaces = &context.shared.watch_namespaces;
     if namespaces.is_empty() {
         return vec![None];
@@ -57,7 +60,7 @@ fn scopes(context: &Context) -> Vec<Option<String>> {
     namespaces.iter().cloned().map(Some).collect()
 }
 
-fn api<K>(client: &Client, scope: Option<&str>) -> Api<K>
+pub(crate) fn api<K>(client: &Client, scope: Option<&str>) -> Api<K>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
@@ -238,8 +241,7 @@ fn profiles(
     )
 }
 
-/// Secrets, metadata only: their content is read when it is needed, and not kept. An installation
-/// may withhold the right to list them; then rotation is noticed at the next poll.
+/// Secrets, metadata only: their content is read when it is needed, and not kept.
 fn secrets(
     context: &Arc<Context>,
     scope: Option<&str>,

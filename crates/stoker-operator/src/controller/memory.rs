@@ -29,6 +29,8 @@ pub(crate) struct Memory {
     pub(crate) bucket: Bucket,
     /// The request that was seen last.
     pub(crate) asked: Option<Asked>,
+    /// When the newest push event was sent; none within, where there was none so far.
+    pub(crate) push_event: Option<Option<Timestamp>>,
     /// When its host key was last to be forgotten.
     pub(crate) forgotten: Option<Instant>,
     /// What is kept of its credentials.
@@ -74,6 +76,7 @@ impl Memory {
             failures: 0,
             bucket: Bucket::full(Instant::now()),
             asked: None,
+            push_event: None,
             forgotten: None,
             credentials: None,
             remotes: Vec::new(),

@@ -7,26 +7,26 @@ mod inquiry;
 mod pin;
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use stoker_api::chain::Chain;
-use stoker_api::condition::{Reason, Requester};
-use stoker_api::gatewaysync::Polling;
+use stoker_api::condition::{Reason, Requester, Trigger};
+use stoker_api::gatewaysync::{Auth, AuthMethod, Polling};
 use stoker_api::names::Annotation;
 use stoker_api::word::{Interval, RefName, RepoUrl, Transport};
 use stoker_api::{GatewaySync, SyncProfile};
-use stoker_core::gateway::{Choice, LegacyReports};
+use stoker_core::gateway::Choice;
 use stoker_core::reconcile::{
-    Failure, HostKeys, Observed, Receiver, Remote, Rights, TokenWriter, requested,
+    Failure, HostKeys, Observed, Receiver, Remote, Rights, TokenWriter, received, requested,
 };
 
 use super::arguments::ReceiverSecrets;
 use super::cache::{Belongings, Key};
 use super::remote::Demand;
 use super::token::IssuedToken;
-use super::{Context, Error, Next, credential, token};
+use super::{Context, Error, Next, credential, legacy, token};
 use inquiry::{Inquiry, Reply};
 use pin::{forgotten, host_keys, pinned};
 
@@ -37,6 +37,8 @@ pub(crate) struct Observation {
     pub(crate) metadata_version: Option<String>,
     /// The token of its GitHub App, and the credentials that it is for.
     token: Option<HeldToken>,
+    /// Who sent a push event since the last pass.
+    received: Option<Requester>,
     pub(crate) next: Next,
 }
 
@@ -57,6 +59,23 @@ impl Observation {
         match &self.token {
             Some(HeldToken { of, token }) => token::publish(context, key, sync, of, token).await,
             None => Ok(()),
+        }
+    }
+}
+
+impl Observation {
+    /// Tells what no status tells.
+    pub(crate) fn tell(&self, context: &Context, key: &Key, sync: &GatewaySync) {
+        if let Some(by) = self.received {
+            context.announcer.tell(sync, &received(sync, by));
+        }
+        let method = sync.spec.git.auth.as_ref().and_then(Auth::method);
+        let has_app = matches!(method, Some(AuthMethod::GithubApp { .. }));
+        match &self.token {
+            Some(held) => context.announcer.token_expires(key, Some(held.token.expires)),
+            // While the remote can't be asked, the last token counts.
+            None if has_app => {}
+            None => context.announcer.token_expires(key, None),
         }
     }
 }
@@ -87,9 +106,9 @@ pub(crate) async fn observe(
         },
         emergency: context.cache.emergency(),
         receiver: receiver(context, key, sync).await,
-        legacy: LegacyReports::new(),
-        token_writer: TokenWriter::NotManaged,
-        injection: None,
+        legacy: legacy::reports(context, key, &pods).await?,
+        token_writer: token_writer(context, &belongings),
+        injection: Some(Arc::clone(&context.settings.admission)),
         pods,
     };
     for pod in &facts.pods {
@@ -101,7 +120,18 @@ pub(crate) async fn observe(
     }
     let asked = ask(context, key, sync, &belongings, &mut facts).await;
     let metadata_version = belongings.metadata.and_then(|metadata| metadata.resource_version);
-    Ok(Observation { facts, metadata_version, token: asked.token, next: asked.next })
+    let received = new_push_event(context, key, sync);
+    Ok(Observation { facts, metadata_version, token: asked.token, received, next: asked.next })
+}
+
+/// Says whether the controller may write the tokens of GitHub Apps.
+fn token_writer(context: &Context, belongings: &Belongings) -> TokenWriter {
+    let Some(wanted) = &context.settings.token_writer else { return TokenWriter::NotManaged };
+    let is_bound = belongings
+        .token_binding
+        .as_ref()
+        .is_some_and(|bound| bound.role == wanted.role && bound.accounts.contains(&wanted.account));
+    TokenWriter::Managed { is_bound }
 }
 
 /// Asks the remote about every wanted ref, and fills in what it says.
@@ -218,6 +248,18 @@ fn demand(context: &Context, key: &Key, sync: &GatewaySync) -> Demand {
     let marks = marks.map(|mark| annotation(sync, mark).unwrap_or_default());
     let since = context.memories.with(key, |memory| memory.note(marks.join("\n")));
     Demand { interval: (polling.enabled != Some(false)).then_some(interval), since }
+}
+
+/// Returns who sent a push event that no earlier pass has seen. What is there at the start is old.
+fn new_push_event(context: &Context, key: &Key, sync: &GatewaySync) -> Option<Requester> {
+    let time = |at| annotation(sync, at).and_then(|text| text.parse::<Timestamp>().ok());
+    let newest = time(Annotation::RecheckAt).max(time(Annotation::RequestedAt));
+    let is_new = context.memories.with(key, |memory| {
+        let before = memory.push_event.replace(newest.or(memory.push_event.flatten()));
+        newest.is_some() && before.is_some_and(|before| newest > before)
+    });
+    let by = is_new.then(|| asked_by(sync))?;
+    (by.trigger() == Trigger::Webhook).then_some(by)
 }
 
 /// Returns who asked last.

@@ -5,48 +5,36 @@ use std::borrow::Cow;
 use k8s_openapi::api::core::v1::Pod as Full;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
-use serde::Deserialize;
-use stoker_api::names::{AGENT_CONTAINER, Annotation, GROUP, Label};
-use stoker_core::gateway;
+use serde::{Deserialize, Deserializer};
+use stoker_api::names::{Annotation, GROUP, Label};
+use stoker_core::admission::{self, Placement, PodMetadata, PodSpec, Text};
+use stoker_core::gateway::{self, Injected};
 
-/// The volume that the webhook gives the agent of a pod without a gateway.
-const OWN_DATA: &str = "stoker-data";
+/// The service account of pods that name none.
+const DEFAULT_ACCOUNT: &str = "default";
 
-/// The fields of a pod that matter here.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+/// What is kept of a pod, and the metadata that a watch needs.
+#[derive(Debug, Clone)]
 pub(crate) struct Pod {
     metadata: ObjectMeta,
-    spec: Spec,
-    status: Status,
+    kept: gateway::Pod,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Spec {
-    node_name: Option<String>,
-    service_account_name: Option<String>,
-    init_containers: Vec<Container>,
-    containers: Vec<Container>,
-    volumes: Vec<Volume>,
+/// A pod while it is decoded. It borrows what it can.
+#[derive(Deserialize)]
+struct Decoded<'a> {
+    #[serde(default)]
+    metadata: ObjectMeta,
+    #[serde(borrow, default)]
+    spec: PodSpec<'a>,
+    #[serde(borrow, default)]
+    status: Status<'a>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct Volume {
-    name: String,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct Container {
-    name: String,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct Status {
-    phase: Option<String>,
+#[derive(Default, Deserialize)]
+struct Status<'a> {
+    #[serde(borrow, default)]
+    phase: Option<Text<'a>>,
 }
 
 impl Resource for Pod {
@@ -86,30 +74,55 @@ pub(crate) fn is_annotated(metadata: &ObjectMeta) -> bool {
         .any(|it| annotations.is_some_and(|them| them.contains_key(it.as_str())))
 }
 
+impl<'de> Deserialize<'de> for Pod {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Decoded { mut metadata, spec, status } = Decoded::deserialize(deserializer)?;
+        metadata.managed_fields = None;
+        let view = admission::Pod { metadata: borrowed(&metadata), spec };
+        let kept = keep(&metadata, &view, status.phase.as_deref());
+        metadata.annotations = None;
+        metadata.labels = None;
+        Ok(Self { metadata, kept })
+    }
+}
+
+/// Returns what the webhook reads of a pod's metadata.
+fn borrowed(metadata: &ObjectMeta) -> PodMetadata<'_> {
+    let pairs = metadata.annotations.iter().flatten();
+    let annotations = pairs.map(|(name, value)| (Text::from(&**name), Text::from(&**value)));
+    PodMetadata { annotations: annotations.collect(), ..PodMetadata::default() }
+}
+
+fn keep(metadata: &ObjectMeta, pod: &admission::Pod<'_>, phase: Option<&str>) -> gateway::Pod {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let prefix = format!("{GROUP}/");
+    let annotations = metadata.annotations.iter().flatten();
+    let annotations = annotations.filter(|(name, _)| name.starts_with(&prefix));
+    let labels = metadata.labels.as_ref();
+    let image = pod.agent_image();
+    let account = pod.spec.service_account_name.as_deref().unwrap_or(DEFAULT_ACCOUNT);
+    gateway::Pod {
+        name: text(&metadata.name),
+        namespace: text(&metadata.namespace),
+        uid: text(&metadata.uid),
+        service_account: account.to_owned(),
+        is_scheduled: pod.spec.node_name.as_deref().is_some_and(|node| !node.is_empty()),
+        is_running: phase == Some("Running"),
+        is_ending: metadata.deletion_timestamp.is_some()
+            || matches!(phase, Some("Succeeded" | "Failed")),
+        has_agent: image.is_some(),
+        injected: image.map(|image| {
+            Box::new(Injected { image: image.to_owned(), placement: Placement::of(pod) })
+        }),
+        lacks_gateway: pod.lacks_gateway(),
+        app_name: labels.and_then(|labels| labels.get(Label::AppName.as_str()).cloned()),
+        annotations: annotations.map(|(name, value)| (name.clone(), value.clone())).collect(),
+    }
+}
+
 impl From<Pod> for gateway::Pod {
     fn from(pod: Pod) -> Self {
-        let Pod { metadata, spec, status } = pod;
-        let prefix = format!("{GROUP}/");
-        let annotations = metadata.annotations.unwrap_or_default();
-        let annotations = annotations.into_iter().filter(|(name, _)| name.starts_with(&prefix));
-        let mut labels = metadata.labels.unwrap_or_default();
-        let mut containers = spec.init_containers.iter().chain(&spec.containers);
-        let phase = status.phase.as_deref();
-        Self {
-            name: metadata.name.unwrap_or_default(),
-            namespace: metadata.namespace.unwrap_or_default(),
-            uid: metadata.uid.unwrap_or_default(),
-            service_account: spec.service_account_name.unwrap_or_else(|| "default".to_owned()),
-            is_scheduled: spec.node_name.is_some_and(|node| !node.is_empty()),
-            is_running: phase == Some("Running"),
-            is_ending: metadata.deletion_timestamp.is_some()
-                || matches!(phase, Some("Succeeded" | "Failed")),
-            has_agent: containers.any(|container| container.name == AGENT_CONTAINER),
-            injected: None,
-            lacks_gateway: spec.volumes.iter().any(|volume| volume.name == OWN_DATA),
-            app_name: labels.remove(Label::AppName.as_str()),
-            annotations: annotations.collect(),
-        }
+        pod.kept
     }
 }
 

@@ -30,6 +30,9 @@ use super::credential::Digest;
 /// The kubelet may take 90 s to show a new token, and a fetch may take a while.
 const RENEW_BEFORE: Duration = Duration::from_mins(10);
 
+const BINDING_ATTEMPTS: u32 = 10;
+const BINDING_WAIT: Duration = Duration::from_millis(100);
+
 /// A token, and when it has to be renewed.
 #[derive(Debug, Clone)]
 pub(crate) struct IssuedToken {
@@ -107,11 +110,21 @@ pub(crate) async fn publish(
     let name = github_token_secret(&key.name);
     let parameters = PatchParams::apply(FIELD_MANAGER).force();
     // The error names what failed, and never what was written.
-    api.patch(&name, &parameters, &Patch::Apply(&secret))
-        .await
-        .map_err(|error| format!("failed to write Secret {name}: {}", Chain(&error)))?;
+    let mut attempts = BINDING_ATTEMPTS;
+    while let Err(error) = api.patch(&name, &parameters, &Patch::Apply(&secret)).await {
+        attempts -= 1;
+        // The API server takes a moment to learn of a right that this pass has bound.
+        if attempts == 0 || !is_forbidden(&error) || context.settings.token_writer.is_none() {
+            return Err(format!("failed to write Secret {name}: {}", Chain(&error)));
+        }
+        tokio::time::sleep(BINDING_WAIT).await;
+    }
     context.memories.with(key, |memory| memory.token = Some(token.expires));
     Ok(())
+}
+
+fn is_forbidden(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 403)
 }
 
 /// A mark by which credentials are recognised, and that tells nothing about them.

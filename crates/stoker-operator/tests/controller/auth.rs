@@ -3,6 +3,8 @@
 use std::fs;
 
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::rbac::v1::RoleBinding;
+use serde_json::json;
 use stoker_api::condition::ConditionType;
 use stoker_api::names::Annotation;
 use stoker_testkit::git::Repo;
@@ -69,6 +71,41 @@ async fn the_token_of_a_github_app_reaches_the_agents_and_is_used_again() {
         let found = world.api::<Secret>().get("stoker-github-token-plant").await.unwrap();
         let token = String::from_utf8(found.data?.remove("token")?.0).unwrap();
         (token != handed).then_some(())
+    })
+    .await;
+}
+
+// F6: the right to write Secrets is bound where a GitHub App needs it, and only while it does.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_right_to_write_tokens_comes_and_goes_with_the_github_app() {
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let app = GitHubApp::start().unwrap();
+    let flags = ["--token-writer-role=token-writer", "--service-account=stoker"];
+    let world = World::with(&flags).await;
+    world.secret(&secret("app", [("private-key.pem", app.private_key())])).await;
+    let url = app.mount("plant", &repo);
+    let ids = (app.app_id().parse().unwrap(), app.installation_id().parse().unwrap());
+    world
+        .sync(quiet_sync("plant", &url).github_app(ids, "app").spec(|spec| {
+            spec.git.allow_insecure_http = Some(true);
+            let auth = spec.git.auth.as_mut().unwrap();
+            auth.github_app.as_mut().unwrap().api_base_url = Some(app.api_url());
+        }))
+        .await;
+    world.until_announced("plant", &first).await;
+    let bindings = world.api::<RoleBinding>();
+    let bound = eventually("the right is bound", || async {
+        bindings.get_opt("stoker-token-plant").await.unwrap()
+    })
+    .await;
+    assert_eq!((&*bound.role_ref.kind, &*bound.role_ref.name), ("ClusterRole", "token-writer"));
+    let subject = &bound.subjects.unwrap()[0];
+    assert_eq!(subject.name, "stoker");
+    assert_eq!(subject.namespace.as_deref(), Some(world.namespace.name()));
+    assert!(bound.metadata.owner_references.is_some(), "it goes with the GatewaySync");
+    world.patch("plant", json!({ "spec": { "git": { "auth": null } } })).await;
+    eventually("the right is taken back", || async {
+        bindings.get_opt("stoker-token-plant").await.unwrap().is_none().then_some(())
     })
     .await;
 }

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::api::{Api, DeleteParams};
 use stoker_api::condition::SyncStatus;
 use stoker_api::contract::report::Report;
 use stoker_api::names;
 use stoker_testkit::git::Repo;
 use stoker_testkit::git::http::HttpServer;
 
+use crate::gateway::plant;
 use crate::world::{World, eventually, quiet_sync, report_of, version};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -49,6 +51,20 @@ async fn agents_are_told_and_waited_for() {
     };
     let (took, ()) = tokio::join!(world.delete("plant"), agent);
     assert!(took < Duration::from_secs(20), "{took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_with_a_gateway_sync_can_be_deleted() {
+    let plant = plant().await;
+    let world = &plant.world;
+    let namespaces: Api<Namespace> = Api::all(world.client.clone());
+    let name = world.namespace.name();
+    namespaces.delete(name, &DeleteParams::default()).await.unwrap();
+    let api = world.api::<stoker_api::GatewaySync>();
+    eventually("the GatewaySync is gone", || async {
+        api.get_opt("plant").await.unwrap().is_none().then_some(())
+    })
+    .await;
 }
 
 // The finalizer never outlasts a remote, a Secret or a repository that is gone.

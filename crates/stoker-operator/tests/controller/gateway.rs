@@ -13,23 +13,27 @@ use stoker_testkit::object::{config_map, gateway_pod, profile, sync_profile};
 
 use crate::world::{World, condition, eventually, is_true, quiet_sync, version};
 
-struct Plant {
-    world: World,
-    repo: Repo,
+pub(crate) struct Plant {
+    pub(crate) world: World,
+    pub(crate) repo: Repo,
     _server: HttpServer,
-    first: Oid,
+    pub(crate) first: Oid,
 }
 
-async fn plant() -> Plant {
+pub(crate) async fn plant() -> Plant {
+    plant_in(World::start().await).await
+}
+
+/// Makes a GatewaySync `plant` whose first commit is announced.
+pub(crate) async fn plant_in(world: World) -> Plant {
     let (repo, first) = Repo::with(version("1")).unwrap();
     let server = HttpServer::start().unwrap();
-    let world = World::start().await;
     world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
     world.until_announced("plant", &first).await;
     Plant { world, repo, _server: server, first }
 }
 
-async fn events(world: &World, reason: &str) -> Vec<Event> {
+pub(crate) async fn events(world: &World, reason: &str) -> Vec<Event> {
     let all = world.api::<Event>().list(&ListParams::default()).await.unwrap();
     all.items.into_iter().filter(|event| event.reason.as_deref() == Some(reason)).collect()
 }
@@ -163,6 +167,10 @@ async fn a_controller_that_starts_again_writes_nothing_to_a_healthy_plant() {
     plant.world.report_synced(&pod, "plant").await;
     plant.world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
     let before = plant.world.get("plant").await.resource_version();
+    eventually("the gateway was told", || async {
+        (!events(&plant.world, "GatewaysDiscovered").await.is_empty()).then_some(())
+    })
+    .await;
     plant.world.restart();
     let second = plant.repo.commit(version("2")).unwrap();
     // The first thing that it changes is the commit that came meanwhile.
@@ -196,4 +204,29 @@ async fn a_sync_profile_reaches_its_gateways_and_says_who_uses_it() {
         (is_valid && status.gateways == Some(1)).then_some(())
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gateways_of_one_name_and_of_two_gateway_syncs_are_kept_apart() {
+    let plant = plant().await;
+    let world = &plant.world;
+    let url = world.get("plant").await.spec.git.repo;
+    world.sync(quiet_sync("other", &url)).await;
+    world.until_announced("other", &plant.first).await;
+    let named = |pod: &str, sync: &str| gateway_pod(pod).cr(sync).gateway_name("press").injected();
+    let first = world.pod(named("press-0", "plant").build()).await;
+    world.pod(named("press-1", "plant").build()).await;
+    world.pod(named("press-2", "other").build()).await;
+    world.report_synced(&first, "plant").await;
+    let sync = world.until("plant", "one of two is synced", |status| {
+        status.gateways.is_some_and(|count| (count.discovered, count.synced) == (2, 1))
+    });
+    let status = sync.await.status.unwrap();
+    let found = |pod: &str| status.discovered_gateways.iter().find(|it| it.pod_name == pod);
+    assert_eq!(found("press-0").unwrap().sync_status, Some(SyncStatus::Synced));
+    assert_eq!(found("press-1").unwrap().sync_status, Some(SyncStatus::Pending));
+    let other = world.until("other", "it has its own gateway", |status| {
+        status.gateways.is_some_and(|count| count.discovered == 1)
+    });
+    assert_eq!(other.await.status.unwrap().discovered_gateways[0].pod_name, "press-2");
 }

@@ -3,7 +3,12 @@
 
 mod auth;
 mod deletion;
+mod fault;
 mod gateway;
+mod legacy;
+mod neighbour;
+mod policy;
 mod refs;
 mod rights;
+mod tell;
 mod world;

@@ -46,6 +46,7 @@ async fn a_new_commit_is_found_by_polling() {
 async fn annotated_tags_ids_and_ranges_lead_to_their_commits() {
     let (repo, first) = Repo::with(version("1")).unwrap();
     repo.annotated_tag("v1.2.0", &first).unwrap();
+    repo.tag("plain", &first).unwrap();
     let second = repo.commit(version("2")).unwrap();
     repo.commit(version("3")).unwrap();
     let server = HttpServer::start().unwrap();
@@ -53,7 +54,8 @@ async fn annotated_tags_ids_and_ranges_lead_to_their_commits() {
     let store = tempfile::tempdir().unwrap();
     let world = World::with(&[&format!("--store={}", store.path().display())]).await;
     let cases = [
-        ("tag", "v1.2.0", &first),
+        ("tag", "plain", &first),
+        ("annotated", "v1.2.0", &first),
         ("full", "refs/tags/v1.2.0", &first),
         ("range", "semver:>=1.0 <2", &first),
         ("sha", second.as_str(), &second),
@@ -65,6 +67,23 @@ async fn annotated_tags_ids_and_ranges_lead_to_their_commits() {
     for (name, _, commit) in &cases {
         world.until_announced(name, commit).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_force_push_and_another_repository_are_announced() {
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let (other, moved) = Repo::with(version("moved")).unwrap();
+    let server = HttpServer::start().unwrap();
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
+    world.until_announced("plant", &first).await;
+    let rewritten = repo.rewrite("main", version("rewritten")).unwrap();
+    world.recheck("plant").await;
+    world.until_announced("plant", &rewritten).await;
+    let url = server.mount("other", &other);
+    world.patch("plant", json!({ "spec": { "git": { "repo": url } } })).await;
+    let metadata = world.until_announced("plant", &moved).await;
+    assert_eq!(metadata.git_url.to_string(), url);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,8 +1,10 @@
 //! A namespace with an operator of its own, and what people and agents do there.
 
 use std::fmt::Debug;
+use std::fs;
 use std::future::Future;
-use std::process::Stdio;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
@@ -28,6 +30,8 @@ use stoker_testkit::git::{Oid, Tree};
 use stoker_testkit::node::succeed;
 use stoker_testkit::object::{GatewaySyncBuilder, gateway_pod, gateway_sync};
 use stoker_testkit::process::{self, Guarded};
+use stoker_testkit::proxy::FaultProxy;
+use tempfile::TempDir;
 
 /// Long for a crowded machine, and short for what would never happen.
 const WITHIN: Duration = Duration::from_mins(1);
@@ -40,6 +44,8 @@ pub(crate) struct World {
     operator: Option<Guarded>,
     loopback: Loopback,
     flags: Vec<String>,
+    kubeconfig: PathBuf,
+    files: TempDir,
 }
 
 /// Whether git servers on loopback may be asked. Those of tests are there.
@@ -50,7 +56,7 @@ pub(crate) enum Loopback {
 }
 
 /// The run's cluster with our definitions in it.
-fn cluster() -> &'static Cluster {
+pub(crate) fn cluster() -> &'static Cluster {
     static INSTALLED: Once = Once::new();
     let cluster = Cluster::shared();
     INSTALLED.call_once(|| {
@@ -76,23 +82,45 @@ impl World {
         Self::begin(Loopback::Allowed, flags).await
     }
 
+    /// Prepares a namespace whose controller reaches the API server through a proxy, and does not
+    /// start it yet.
+    pub(crate) async fn behind(proxy: &FaultProxy, flags: &[&str]) -> Self {
+        let mut world = Self::prepare(Loopback::Allowed, flags).await;
+        world.kubeconfig = world.files.path().join("proxy.kubeconfig");
+        fs::write(&world.kubeconfig, proxy.kubeconfig()).unwrap();
+        world
+    }
+
     /// Starts a controller that may not ask git servers on loopback.
     pub(crate) async fn without_loopback() -> Self {
         Self::begin(Loopback::Refused, &[]).await
     }
 
+    /// Prepares a namespace without a controller.
+    pub(crate) async fn idle(flags: &[&str]) -> Self {
+        Self::prepare(Loopback::Allowed, flags).await
+    }
+
     async fn begin(loopback: Loopback, flags: &[&str]) -> Self {
-        let namespace = cluster().namespace();
-        let client = cluster().client().await;
-        let flags = flags.iter().map(ToString::to_string).collect();
-        let mut world = Self { namespace, client, operator: None, loopback, flags };
+        let mut world = Self::prepare(loopback, flags).await;
         world.restart();
         world
     }
 
-    /// Kills the controller, if it runs, and starts it again.
-    pub(crate) fn restart(&mut self) {
-        self.stop();
+    async fn prepare(loopback: Loopback, flags: &[&str]) -> Self {
+        let namespace = cluster().namespace();
+        let client = cluster().client().await;
+        let flags = flags.iter().map(ToString::to_string).collect();
+        let (kubeconfig, files) = (cluster().kubeconfig().to_owned(), tempfile::tempdir().unwrap());
+        Self { namespace, client, operator: None, loopback, flags, kubeconfig, files }
+    }
+
+    /// Returns what the controllers of this world have logged.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.files.path().join("log")).unwrap_or_default()
+    }
+
+    fn command(&self) -> Command {
         let name = self.namespace.name();
         let mut command = process::command(env!("CARGO_BIN_EXE_stoker-operator")).unwrap();
         command.args(["--mode=controller", "--leader-elect=false", "--log-format=text"]);
@@ -101,9 +129,17 @@ impl World {
             command.arg("--allow-loopback-git");
         }
         command.args([format!("--namespace={name}"), format!("--watch-namespaces={name}")]);
-        command.args(&self.flags).env("KUBECONFIG", cluster().kubeconfig());
-        command.stdout(Stdio::null());
-        self.operator = Some(Guarded::spawn(command).unwrap());
+        command.args(&self.flags).env("KUBECONFIG", &self.kubeconfig);
+        let log = self.files.path().join("log");
+        let log = fs::File::options().create(true).append(true).open(log).unwrap();
+        command.stdout(Stdio::null()).stderr(log);
+        command
+    }
+
+    /// Kills the controller, if it runs, and starts it again.
+    pub(crate) fn restart(&mut self) {
+        self.stop();
+        self.operator = Some(Guarded::spawn(self.command()).unwrap());
     }
 
     /// Kills the controller.
@@ -288,6 +324,14 @@ impl World {
         })
         .await;
         started.elapsed()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.log());
+        }
     }
 }
 

@@ -241,3 +241,30 @@ fn pull_secrets_are_added_once() {
     let outcome = admit_with(pod.build(), &[plant()], &settings, Policy::Lenient);
     assert_eq!(outcome.pod["spec"]["imagePullSecrets"], json!([{ "name": "registry" }]));
 }
+
+// The controller recognises its own work: a pod is restarted for a change, and never for none.
+#[test]
+fn an_injected_pod_has_the_hash_that_it_would_get_again() {
+    let expression = |gateway: &mut core::Container| {
+        gateway.volume_mounts.as_mut().unwrap()[0].sub_path = Some("press".to_owned());
+    };
+    for (name, pod) in [
+        ("usual", gateway("g")),
+        ("path below the volume", gateway("g").gateway(expression)),
+        (
+            "named volume",
+            mount_at(gateway("g"), "odd", "/srv/odd").annotation(Annotation::DataVolume, "odd"),
+        ),
+        ("not a gateway", mount_at(gateway("g"), "odd", "/srv/odd")),
+    ] {
+        let outcome = admit(pod, &[plant()]);
+        let text = outcome.pod.to_string();
+        let injected: Pod<'_> = serde_json::from_str(&text).unwrap();
+        let placement = Placement::of(&injected).unwrap();
+        let expected = placement.expected(None, &plant(), &settings()).unwrap();
+        let stamped = injected.annotation(Annotation::InjectedHash.as_str());
+        assert_eq!(stamped, Some(&*expected.hash), "{name}");
+        assert_eq!(injected.agent_image(), Some(&*expected.image), "{name}");
+        assert_eq!(injected.lacks_gateway(), name == "not a gateway");
+    }
+}

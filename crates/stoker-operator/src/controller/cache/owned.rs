@@ -34,6 +34,15 @@ pub(crate) struct PublishedMetadata {
     pub(crate) resource_version: Option<String>,
 }
 
+/// What a RoleBinding binds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bound {
+    /// The name of the Role or ClusterRole.
+    pub(crate) role: String,
+    /// The service accounts.
+    pub(crate) accounts: BTreeSet<String>,
+}
+
 /// An object, the GatewaySync that it belongs to by name, and by its UID.
 #[derive(Debug, Clone)]
 pub(crate) struct Owned<T> {
@@ -90,12 +99,12 @@ impl From<Role> for Owned<Option<u8>> {
     }
 }
 
-/// The service accounts that a RoleBinding binds.
-impl From<RoleBinding> for Owned<BTreeSet<String>> {
+impl From<RoleBinding> for Owned<Bound> {
     fn from(binding: RoleBinding) -> Self {
         let subjects = binding.subjects.iter().flatten();
         let accounts = subjects.filter(|subject| subject.kind == "ServiceAccount");
         let accounts = accounts.map(|subject| subject.name.clone()).collect();
-        Self::new(&binding.metadata, accounts)
+        let bound = Bound { role: binding.role_ref.name, accounts };
+        Self::new(&binding.metadata, bound)
     }
 }

@@ -8,7 +8,7 @@ use stoker_api::{SyncProfile, limit, names};
 use stoker_core::gateway::Pod;
 use stoker_core::repair::Cause;
 
-use super::owned::{Owned, OwnedMap, PublishedMetadata};
+use super::owned::{Bound, Owned, OwnedMap, PublishedMetadata};
 use super::table::Table;
 use super::{Belongings, Key, Known};
 use crate::controller::repair::Need;
@@ -21,7 +21,7 @@ pub(super) struct Tables {
     pub(super) unlabelled: Table<Arc<Pod>>,
     pub(super) maps: Table<Owned<OwnedMap>>,
     pub(super) roles: Table<Owned<Option<u8>>>,
-    pub(super) bindings: Table<Owned<BTreeSet<String>>>,
+    pub(super) bindings: Table<Owned<Bound>>,
     pub(super) profiles: Table<Arc<SyncProfile>>,
     pub(super) secrets: Table<String>,
     pub(super) emergency: Option<String>,
@@ -52,8 +52,10 @@ impl Tables {
         let rights = place(&names::agent_role(&key.name));
         let role = self.roles.get(&rights).filter(|owned| is_ours(&owned.owner));
         belongings.role = role.and_then(|owned| owned.object);
-        let bound = self.bindings.get(&rights).filter(|owned| is_ours(&owned.owner));
-        belongings.bound = bound.map(|owned| owned.object.clone());
+        let bound = |at: &Key| self.bindings.get(at).filter(|owned| is_ours(&owned.owner));
+        belongings.bound = bound(&rights).map(|owned| owned.object.accounts.clone());
+        let token = place(&names::token_role_binding(&key.name));
+        belongings.token_binding = bound(&token).map(|owned| owned.object.clone());
         belongings
     }
 

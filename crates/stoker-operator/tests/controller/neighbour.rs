@@ -1,0 +1,83 @@
+//! Claims about one GatewaySync among many.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use serde_json::json;
+use stoker_api::{GatewaySync, crd};
+use stoker_testkit::git::Repo;
+use stoker_testkit::git::http::HttpServer;
+
+use crate::world::{World, eventually, quiet_sync, version};
+
+const GOOD: usize = 100;
+
+/// Stores a GatewaySync that this version can't read, as one of a newer version would be.
+async fn store_unreadable(world: &World, url: &str) {
+    let definitions: Api<CustomResourceDefinition> = Api::all(world.client.clone());
+    let name = "gatewaysyncs.stoker.io";
+    let schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/paused";
+    let loose = json!([{
+        "op": "replace", "path": schema, "value": { "x-kubernetes-int-or-string": true },
+    }]);
+    let loose: json_patch::Patch = serde_json::from_value(loose).unwrap();
+    let patch = Patch::<()>::Json(loose);
+    definitions.patch(name, &PatchParams::default(), &patch).await.unwrap();
+    let resource = ApiResource::erase::<GatewaySync>(&());
+    let namespace = world.namespace.name();
+    let api: Api<DynamicObject> = Api::namespaced_with(world.client.clone(), namespace, &resource);
+    let object: DynamicObject = serde_json::from_value(json!({
+        "apiVersion": "stoker.io/v1alpha1",
+        "kind": "GatewaySync",
+        "metadata": { "name": "unreadable" },
+        "spec": { "git": { "repo": url, "ref": "main" }, "paused": 7 },
+    }))
+    .unwrap();
+    eventually("the looser schema counts", || async {
+        api.create(&PostParams::default(), &object).await.ok()
+    })
+    .await;
+    let strict = crd::gateway_sync();
+    let manager = PatchParams::apply("kubectl").force();
+    definitions.patch(name, &manager, &Patch::Apply(&strict)).await.unwrap();
+}
+
+// C8: what can't be read is that object's problem.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_can_not_be_read_is_marked_and_a_hundred_others_work() {
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    let mut world = World::idle(&[]).await;
+    store_unreadable(&world, &url).await;
+    world.restart();
+    let names: Vec<String> = (0..GOOD).map(|number| format!("plant-{number}")).collect();
+    stream::iter(&names)
+        .for_each_concurrent(10, |name| async {
+            world.sync(quiet_sync(name, &url)).await;
+        })
+        .await;
+    for name in &names {
+        world.until_announced(name, &first).await;
+    }
+    let resource = ApiResource::erase::<GatewaySync>(&());
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(world.client.clone(), world.namespace.name(), &resource);
+    eventually("the unreadable one says so", || async {
+        let object = api.get("unreadable").await.unwrap();
+        let conditions = object.data["status"]["conditions"].as_array()?.clone();
+        conditions.iter().any(|it| it["reason"] == "SpecInvalid").then_some(())
+    })
+    .await;
+    api.delete("unreadable", &kube::api::DeleteParams::default()).await.unwrap();
+    tokio::time::timeout(Duration::from_mins(1), async {
+        while api.get_opt("unreadable").await.unwrap().is_some() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await
+    .unwrap();
+}

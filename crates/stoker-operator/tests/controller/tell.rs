@@ -1,0 +1,129 @@
+//! Claims about what the controller tells besides the status, and about cluster-wide defaults.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::Value;
+use stoker_api::condition::{ConditionType, SyncStatus};
+use stoker_api::contract::report::Report;
+
+use crate::gateway::{events, plant, plant_in};
+use crate::world::{World, eventually, report_of, version};
+
+fn audit(world: &World) -> Vec<Value> {
+    let log = world.log();
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.filter(|line| line["target"] == "stoker::audit").collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_finished_sync_is_one_line_of_the_audit_trail() {
+    let mut plant = plant().await;
+    let pod = plant.world.gateway("ignition-0", "plant").await;
+    plant.world.report_synced(&pod, "plant").await;
+    plant.world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
+    let world = &plant.world;
+    eventually("the sync is in the audit trail", || async {
+        (!audit(world).is_empty()).then_some(())
+    })
+    .await;
+    plant.world.restart();
+    let failed = Report { message: "no space".into(), ..report_of(&pod, SyncStatus::Error) };
+    plant.world.report("plant", &failed).await;
+    plant.world.until_reason("plant", ConditionType::Ready, "GatewaysFailed").await;
+    let world = &plant.world;
+    let lines = eventually("the failure is in the audit trail", || async {
+        let lines = audit(world);
+        (lines.len() > 1).then_some(lines)
+    })
+    .await;
+    assert_eq!(lines.len(), 2, "once each, also by a controller that started again: {lines:?}");
+    let [done, failed] = [&lines[0], &lines[1]];
+    assert_eq!((&done["result"], &done["podName"]), (&"success".into(), &"ignition-0".into()));
+    assert_eq!(done["commit"], plant.first.as_str());
+    assert_ne!(failed["result"], "success");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_push_event_is_told_once() {
+    let plant = plant().await;
+    let second = plant.repo.commit(version("2")).unwrap();
+    plant.world.recheck("plant").await;
+    plant.world.until_announced("plant", &second).await;
+    let told = eventually("the push event is told", || async {
+        let told = events(&plant.world, "WebhookReceived").await;
+        (!told.is_empty()).then_some(told)
+    });
+    let told = told.await;
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].note.as_deref(), Some("github reported a change of the repository"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cluster_wide_defaults_reach_agents_and_follow_their_file() {
+    let files = tempfile::tempdir().unwrap();
+    let path = files.path().join("defaults.yaml");
+    fs::write(&path, "sync:\n  defaults:\n    vars: {site: north}\n").unwrap();
+    let flag = format!("--defaults-file={}", path.display());
+    let plant = plant_in(World::with(&[&flag]).await).await;
+    let site = |wanted: &'static str| {
+        let world = &plant.world;
+        async move {
+            eventually("agents have the variable", || async {
+                let metadata = world.metadata("plant").await?;
+                (metadata.profiles["default"].vars.get("site")? == wanted).then_some(())
+            })
+            .await;
+        }
+    };
+    site("north").await;
+    fs::write(&path, "sync:\n  defaults:\n    vars: {site: south}\n").unwrap();
+    site("south").await;
+}
+
+// `kubectl get gs -w` shows each change of state once. What it prints is the transcript of docs/status.md.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_is_seen_change_by_change_and_each_once() {
+    let plant = plant().await;
+    let world = &plant.world;
+    let pod = world.gateway("ignition-0", "plant").await;
+    world.report_synced(&pod, "plant").await;
+    world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
+    let files = tempfile::tempdir().unwrap();
+    let shown = files.path().join("shown");
+    let mut watch = world.namespace.kubectl();
+    watch.args(["get", "gs", "--watch"]).stdout(fs::File::create(&shown).unwrap());
+    let mut watch = watch.spawn().unwrap();
+    let lines = || -> Vec<String> {
+        fs::read_to_string(&shown).unwrap().lines().map(ToOwned::to_owned).collect()
+    };
+    eventually("kubectl shows the plant", || async { (lines().len() >= 2).then_some(()) }).await;
+    let second = plant.repo.commit(version("2")).unwrap();
+    world.recheck("plant").await;
+    world.until_announced("plant", &second).await;
+    world.report("plant", &report_of(&pod, SyncStatus::Syncing)).await;
+    world.until_reason("plant", ConditionType::Ready, "GatewaysSyncing").await;
+    world.report_synced(&pod, "plant").await;
+    world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
+    let described = world.namespace.kubectl().args(["describe", "gs", "plant"]).output().unwrap();
+    let last = eventually("kubectl shows the end", || async {
+        let lines = lines();
+        let is_over = lines.len() > 3 && lines.last()?.contains("True");
+        is_over.then_some(lines)
+    })
+    .await;
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    println!("{}\n{}", last.join("\n"), String::from_utf8_lossy(&described.stdout));
+    // The last column is the age.
+    let without_age = |line: &String| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        words[..words.len() - 1].join(" ")
+    };
+    // A push event annotates the GatewaySync, which changes no column.
+    let mut states: Vec<String> = last.iter().skip(1).map(without_age).collect();
+    states.dedup();
+    let changes = &states[1..];
+    let distinct: BTreeSet<&String> = changes.iter().collect();
+    assert_eq!(changes.len(), distinct.len(), "a state comes back: {changes:#?}");
+}
