@@ -143,9 +143,9 @@ pub fn short(commit: &str) -> &str {
 pub fn age(since: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(since).max(SignedDuration::ZERO).as_secs();
     match seconds {
-        ..120 => format!("{seconds}s"),
-        ..7_200 => format!("{}m", seconds / 60),
-        ..172_800 => format!("{}h", seconds / 3_600),
+        0..120 => format!("{seconds}s"),
+        120..7_200 => format!("{}m", seconds / 60),
+        7_200..172_800 => format!("{}h", seconds / 3_600),
         _ => format!("{}d", seconds / 86_400),
     }
 }

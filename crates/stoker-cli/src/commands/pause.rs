@@ -100,19 +100,16 @@ pub(crate) fn resume(arguments: &ResumeArguments, context: &Context) -> Result<E
 
 fn run(what: &What, wish: Wish<'_>, context: &Context) -> Result<ExitCode, Failure> {
     cluster::run(&what.cluster, context, async |cluster| {
-        let namespace = match &what.name {
-            Some(name) => {
-                one(&cluster, name, wish).await?;
-                cluster.namespace.clone()
-            }
-            None => {
-                let namespace = match &what.operator_namespace {
-                    Some(namespace) => namespace.clone(),
-                    None => cluster.operator_namespace().await?,
-                };
-                all(&cluster, &namespace, wish).await?;
-                namespace
-            }
+        let namespace = if let Some(name) = &what.name {
+            one(&cluster, name, wish).await?;
+            cluster.namespace.clone()
+        } else {
+            let namespace = match &what.operator_namespace {
+                Some(namespace) => namespace.clone(),
+                None => cluster.operator_namespace().await?,
+            };
+            all(&cluster, &namespace, wish).await?;
+            namespace
         };
         let (status, reason) = match wish {
             Wish::Paused(reason) => ("paused", reason),

@@ -36,7 +36,7 @@ pub fn judge(
     for version in &ours.spec.versions {
         let other = found.spec.versions.iter().find(|other| other.name == version.name);
         let missing = match (schema(version), other.and_then(schema)) {
-            (Some(ours), Some(found)) => missing_field(ours, found, String::new()),
+            (Some(ours), Some(found)) => missing_field(ours, found, ""),
             (Some(_), None) => Some(version.name.clone()),
             (None, _) => None,
         };
@@ -52,13 +52,13 @@ fn schema(version: &CustomResourceDefinitionVersion) -> Option<&JSONSchemaProps>
 }
 
 /// Returns the path of the first field that only our definition has.
-fn missing_field(ours: &JSONSchemaProps, found: &JSONSchemaProps, at: String) -> Option<String> {
+fn missing_field(ours: &JSONSchemaProps, found: &JSONSchemaProps, at: &str) -> Option<String> {
     let empty = std::collections::BTreeMap::new();
     let known = found.properties.as_ref().unwrap_or(&empty);
     ours.properties.iter().flatten().find_map(|(name, field)| {
         let path = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
         match known.get(name) {
-            Some(other) => missing_field(field, other, path),
+            Some(other) => missing_field(field, other, &path),
             None => Some(path),
         }
     })

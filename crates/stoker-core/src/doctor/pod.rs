@@ -293,13 +293,12 @@ impl Patient<'_> {
                 | Reason::GatewayKeyUnusable),
             ) => {
                 let api = sync.spec.gateway.as_ref().and_then(Gateway::api_key);
-                let fix = match &api {
-                    Some(secret) => command::write_secret(namespace, secret),
-                    None => {
-                        let api = json!({"secretName": "gateway-api-key"});
-                        let patch = json!({"spec": {"gateway": {"api": api}}});
-                        command::patch_sync(&super::sync::key(sync), &patch)
-                    }
+                let fix = if let Some(secret) = &api {
+                    command::write_secret(namespace, secret)
+                } else {
+                    let api = json!({"secretName": "gateway-api-key"});
+                    let patch = json!({"spec": {"gateway": {"api": api}}});
+                    command::patch_sync(&super::sync::key(sync), &patch)
                 };
                 let code = match reason {
                     Reason::GatewayForbidden => Code::ApiKeyForbidden,

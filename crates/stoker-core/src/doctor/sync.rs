@@ -155,12 +155,11 @@ impl Patient<'_> {
             Some(Reason::AuthenticationFailed | Reason::GithubAppExchangeFailed) => {
                 let namespace = &self.key.namespace;
                 let credential = secret_references(self.sync).into_iter().next();
-                let fix = match credential {
-                    Some((_, reference)) => command::write_secret(namespace, &reference),
-                    None => {
-                        let token = json!({"token": {"secretRef": {"name": "git-token"}}});
-                        command::patch_sync(&self.key, &json!({"spec": {"git": {"auth": token}}}))
-                    }
+                let fix = if let Some((_, reference)) = credential {
+                    command::write_secret(namespace, &reference)
+                } else {
+                    let token = json!({"token": {"secretRef": {"name": "git-token"}}});
+                    command::patch_sync(&self.key, &json!({"spec": {"git": {"auth": token}}}))
                 };
                 self.problem(Code::AuthenticationFailed, message, fix);
             }

@@ -143,9 +143,9 @@ fn pods_are_corrected_in_their_template_and_restarted_by_their_owner() {
     let missing = PodFacts { has_agent: false, ..press() };
     let replace = "kubectl get pod press-0 -n line -o yaml | kubectl replace --force -f -";
     assert_eq!(only(&with_pod(missing.clone())), (Code::AgentMissing, replace.to_owned()));
-    let owned = PodFacts { owner: Some(owner.clone()), ..missing };
+    let replaced = PodFacts { owner: Some(owner.clone()), ..missing };
     let delete = "kubectl delete pod press-0 -n line".to_owned();
-    assert_eq!(only(&with_pod(owned)), (Code::AgentMissing, delete));
+    assert_eq!(only(&with_pod(replaced)), (Code::AgentMissing, delete));
 
     let mut unknown = PodFacts { owner: Some(owner), ..press() };
     unknown.annotations.insert(Annotation::Profile.to_string(), "blue".into());

@@ -67,7 +67,7 @@ pub(super) fn put(into: &mut Value, path: &str, value: Value) {
 }
 
 fn pointer(path: &str) -> String {
-    path.split('.').map(|name| format!("/{name}")).collect()
+    format!("/{}", path.replace('.', "/"))
 }
 
 /// Lists and scalars are leaves; what is empty says nothing.

@@ -158,7 +158,7 @@ impl Reader<'_> {
         };
         let read = each(&hooks, |it| {
             if is_ours(&it) {
-                webhooks.push(it)
+                webhooks.push(it);
             }
         })
         .await;
@@ -179,7 +179,7 @@ impl Reader<'_> {
             let is_ours = |lease: &Lease| lease.name_any().contains(GROUP);
             let read = each(&leases, |lease| {
                 if is_ours(&lease) {
-                    found.push(lease)
+                    found.push(lease);
                 }
             })
             .await;
