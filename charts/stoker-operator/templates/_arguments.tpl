@@ -76,6 +76,9 @@
 {{- if $receiver.enabled -}}
 - --receiver-port={{ $receiver.port }}
 - --receiver-rate-limit={{ $receiver.rateLimit }}
+{{- with $receiver.trustedProxies }}
+- --trusted-proxies={{ join "," . }}
+{{- end }}
 {{- if $receiver.tls.secretName }}
 - --receiver-tls-dir=/etc/stoker/receiver/tls
 {{- end }}

@@ -34,7 +34,7 @@ pub(super) fn sets(namespace: &str) -> Vec<String> {
         "webhook.injectionPolicy=strict,webhook.allowedAgentImages={a.example.com/agent,b/agent}",
         "webhookReceiver.enabled=false",
         "webhookReceiver.insecure=true",
-        "webhookReceiver.rateLimit=5,webhookReceiver.tls.secretName=receiver-tls",
+        "webhookReceiver.rateLimit=5,webhookReceiver.trustedProxies={10.0.0.0/8},webhookReceiver.tls.secretName=receiver-tls",
         "webhookReceiver.hmac.secret=a",
         "webhookReceiver.hmac.secretRef.name=a,webhookReceiver.hmac.secretRef.key=b",
         "webhookReceiver.token.secret=a,webhookReceiver.hmac.secret=b",
