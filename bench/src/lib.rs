@@ -7,6 +7,7 @@
 //! What is measured is in `benches/`, one target per suite.
 
 pub mod cgroup;
+pub mod delivery;
 pub mod finding;
 pub mod pair;
 pub mod place;

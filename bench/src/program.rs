@@ -40,7 +40,7 @@ impl Program {
         let me = std::env::current_exe().context("failed to find this program")?;
         let directories = me.ancestors().skip(1).take(2);
         let mut files = directories.map(|directory| directory.join(name));
-        let hint = || format!("{name} is not built: run `cargo build --release -p stoker-cli`");
+        let hint = || format!("{name} is not built: run this suite by `cargo xtask bench`");
         let path = files.find(|file| file.is_file()).with_context(hint)?;
         Ok(Self { path })
     }

@@ -24,6 +24,11 @@ enum Subject {
 
 const SUITES: &[Suite] = &[
     Suite { name: "engine", package: "stoker-bench", subject: Subject::Programs(&["stoker-cli"]) },
+    Suite {
+        name: "receiver",
+        package: "stoker-bench",
+        subject: Subject::Programs(&["stoker-operator", "stoker-testkit"]),
+    },
     Suite { name: "cluster", package: "stoker-bench", subject: Subject::Images },
 ];
 

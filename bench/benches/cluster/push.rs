@@ -1,6 +1,5 @@
 //! From the push event to the changed file on the gateway's disk, and to the status that says so.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,8 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::Sha256;
+use stoker_bench::delivery;
 use stoker_bench::finding::{Bar, Finding, Unit, seconds};
 use stoker_testkit::git::{Edit, Tree, ignition};
 use stoker_testkit::quickstart::{NAMESPACE, OPERATOR_NAMESPACE, POD, SYNC};
@@ -63,7 +61,7 @@ pub(crate) fn measure(world: &World<'_>) -> anyhow::Result<Vec<Finding>> {
 fn judge(bar: Bar, mut samples: Vec<f64>) -> Finding {
     let ours = samples.clone();
     samples.sort_by(f64::total_cmp);
-    let at = |percent: usize| samples[(samples.len() - 1) * percent / 100];
+    let at = |percent: usize| samples[(samples.len() * percent).div_ceil(100) - 1];
     let measured = format!("p50 {}, p99 {}", seconds(at(50)), seconds(at(99)));
     Finding { ours, ..bar.judge(at(50) * 1e3, measured) }
 }
@@ -117,18 +115,13 @@ fn open_receiver(world: &World<'_>) -> anyhow::Result<SocketAddr> {
 /// Sends GitHub's push event for `main`.
 fn post(receiver: SocketAddr) -> anyhow::Result<()> {
     let body = r#"{"ref":"refs/heads/main","deleted":false}"#;
-    let mut mac = Hmac::<Sha256>::new_from_slice(KEY.as_bytes()).context("any key is accepted")?;
-    mac.update(body.as_bytes());
-    let signature = mac.finalize().into_bytes().iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a string takes any text");
-        text
-    });
+    let signature = delivery::signature(KEY, body.as_bytes());
     let mut stream = TcpStream::connect(receiver).context("failed to reach the receiver")?;
     write!(
         stream,
         "POST /webhook/{NAMESPACE}/{SYNC} HTTP/1.1\r\nHost: receiver\r\nConnection: close\r\n\
          Content-Type: application/json\r\nX-GitHub-Event: push\r\n\
-         X-Hub-Signature-256: sha256={signature}\r\nContent-Length: {}\r\n\r\n{body}",
+         X-Hub-Signature-256: {signature}\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )?;
     let mut answer = String::new();
