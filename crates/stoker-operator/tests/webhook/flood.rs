@@ -1,18 +1,24 @@
 //! Claims about large bodies, slow senders and bursts.
 
 use std::net::Ipv4Addr;
+use std::process::Stdio;
 use std::time::Instant;
 
 use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{WatchEvent, WatchParams};
+use rustix::process::{Resource, Rlimit};
 use stoker_api::GatewaySync;
-use stoker_api::names::Annotation;
+use stoker_api::names::{self, Annotation};
+use stoker_testkit::git::http::HttpServer;
+use stoker_testkit::git::{Oid, Repo, Tree};
+use stoker_testkit::process::{self, Guarded};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use crate::http::send;
-use crate::receiver::{PUSH, sign, world};
-use crate::world::World;
+use crate::receiver::{PUSH, plant, sign, world};
+use crate::world::{World, cluster, until};
 
 const MIB: usize = 1024 * 1024;
 const LARGEST: usize = 25 * MIB;
@@ -104,6 +110,32 @@ async fn slow_senders_do_not_keep_others_out() {
 
 // E6
 #[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_beyond_the_limit_leave_health_and_admission_alone_and_end() {
+    // The operator inherits it.
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    rustix::process::setrlimit(Resource::Nofile, raised).unwrap();
+    let (world, _file) = world().await;
+    let before = world.peak_memory();
+    let mut idle = Vec::new();
+    // More than it holds; the rest is in the kernel's queue.
+    for _ in 0..2500 {
+        idle.push(TcpStream::connect((Ipv4Addr::LOCALHOST, world.receiver)).await.unwrap());
+    }
+    assert!(world.is_ready().await);
+    let mut curl = tokio::process::Command::new("curl");
+    curl.args(["--silent", "--insecure", "--output", "/dev/null", "--write-out", "%{http_code}"]);
+    curl.args(["--data", "{}", &format!("https://127.0.0.1:{}/mutate-v1-pod", world.webhook)]);
+    let answer = curl.output().await.unwrap().stdout;
+    assert_ne!(String::from_utf8_lossy(&answer), "000", "the admission webhook answers");
+    // Each is closed 10 s after it was accepted, and then it is another one's turn.
+    assert_eq!(world.github("plant", "own", "push", PUSH).await.status, 202);
+    let grown = world.peak_memory() - before;
+    assert!(grown < 3 * GROWTH_KIB, "{grown} KiB");
+}
+
+// E6
+#[tokio::test(flavor = "multi_thread")]
 async fn pipelined_requests_are_answered_in_their_order() {
     let (world, _file) = world().await;
     let body = PUSH.as_bytes();
@@ -152,6 +184,55 @@ async fn a_burst_is_written_once_a_second_and_the_last_request_counts() {
     // Besides one per second, the first of all is written at once.
     let most = begun.elapsed().as_secs() + 2;
     assert!(writes <= most, "{writes} writes in {:?}", begun.elapsed());
+}
+
+// E8
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_thousand_pushes_to_one_branch_the_last_commit_is_announced() {
+    let version = |number: usize| Tree::new().file("projects/p/x", &number.to_string());
+    let (repo, first) = Repo::with(version(0)).unwrap();
+    let mut commits: Vec<Oid> =
+        (1..10).map(|number| repo.commit(version(number)).unwrap()).collect();
+    let last = repo.commit(version(10)).unwrap();
+    repo.set_branch("main", &first).unwrap();
+    let server = HttpServer::start().unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "own").unwrap();
+    let world = World::with(&[format!("--receiver-hmac-file={}", file.path().display())]).await;
+    // Without polling nothing but the events makes the controller ask.
+    let sync = plant().repo(&server.mount("org/plant", &repo)).without_polling();
+    world.sync(sync).await;
+    let _controller = world.controller();
+    until("the first commit is announced", async || world.is_announced(&first).await).await;
+    commits.push(first);
+    for number in 0..1000 {
+        let commit = if number == 999 { &last } else { &commits[number % commits.len()] };
+        repo.set_branch("main", commit).unwrap();
+        assert_eq!(world.github("plant", "own", "push", PUSH).await.status, 202);
+    }
+    until("the last commit is announced", async || world.is_announced(&last).await).await;
+}
+
+impl World {
+    /// Starts a controller beside the receiver.
+    fn controller(&self) -> Guarded {
+        let name = self.namespace.name();
+        let mut command = process::command(env!("CARGO_BIN_EXE_stoker-operator")).unwrap();
+        command.args(["--mode=controller", "--leader-elect=false", "--log-format=text"]);
+        command.args(["--metrics-bind-address=0", "--health-probe-bind-address=0"]);
+        command.args(["--log-level=warn", "--allow-loopback-git"]);
+        command.args([format!("--namespace={name}"), format!("--watch-namespaces={name}")]);
+        command.env("KUBECONFIG", cluster().kubeconfig()).stdout(Stdio::null());
+        Guarded::spawn(command).unwrap()
+    }
+
+    /// Says whether agents are told to have a commit.
+    async fn is_announced(&self, commit: &Oid) -> Option<()> {
+        let name = names::metadata_config_map("plant");
+        let published = self.api::<ConfigMap>().get_opt(&name).await.unwrap()?;
+        let data = published.data.unwrap_or_default();
+        (data.get("commit").map(String::as_str) == Some(commit.as_ref())).then_some(())
+    }
 }
 
 // E8

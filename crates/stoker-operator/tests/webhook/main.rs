@@ -5,6 +5,7 @@ mod admission;
 mod certificate;
 mod flood;
 mod http;
+mod http2;
 mod receiver;
 mod recipe;
 mod world;

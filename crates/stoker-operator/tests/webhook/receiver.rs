@@ -3,15 +3,17 @@
 use std::fmt::Write as _;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use rustls::pki_types::CertificateDer;
 use serde_json::json;
 use sha2::Sha256;
 use stoker_api::GatewaySync;
 use stoker_api::names::Annotation;
 use stoker_testkit::object::{GatewaySyncBuilder, gateway_sync, secret};
+use stoker_testkit::proxy::FaultProxy;
 use tempfile::NamedTempFile;
 
 use crate::http::{Response, post};
-use crate::world::{World, until};
+use crate::world::{World, cluster, until};
 
 pub(crate) const PUSH: &str = r#"{"ref":"refs/heads/main","after":"b8dbb0c5","deleted":false,"repository":{"full_name":"org/plant"}}"#;
 
@@ -52,7 +54,7 @@ impl World {
     }
 }
 
-fn key_file(key: &str) -> NamedTempFile {
+pub(crate) fn key_file(key: &str) -> NamedTempFile {
     let file = NamedTempFile::new().unwrap();
     std::fs::write(file.path(), key).unwrap();
     file
@@ -143,6 +145,48 @@ async fn what_asks_for_nothing_is_200_and_what_is_not_understood_400() {
         let response = post(world.receiver, path, &[], b"{}").await;
         assert_eq!(response.status, 404, "{path}");
     }
+}
+
+// E8
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_api_server_is_away_a_sender_is_told_to_try_again() {
+    let proxy = FaultProxy::start(cluster().config().await).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let kubeconfig = directory.path().join("config");
+    std::fs::write(&kubeconfig, proxy.kubeconfig()).unwrap();
+    let file = key_file("wide");
+    let flags = [format!("--receiver-hmac-file={}", file.path().display())];
+    let world = World::through(&kubeconfig, &flags).await;
+    world.sync(plant()).await;
+    let ask = async || world.generic("plant", "wide", r#"{"ref":"v2"}"#).await;
+    until("it is known", async || (ask().await.status == 202).then_some(())).await;
+    let outage = proxy.outage();
+    let away = world.generic("plant", "wide", r#"{"ref":"v3"}"#).await;
+    assert_eq!(away.status, 503, "{}", away.body);
+    assert!(away.head.contains("retry-after: "), "{}", away.head);
+    // Strangers hear what they always hear: nothing is looked up for them.
+    assert_eq!(world.generic("plant", "wrong", r#"{"ref":"v3"}"#).await.status, 401);
+    drop(outage);
+    until("the API server is back", async || {
+        let again = world.generic("plant", "wide", r#"{"ref":"v3"}"#).await;
+        (again.status == 202).then_some(())
+    })
+    .await;
+    assert_eq!(world.annotation(Annotation::RequestedRef).await.as_deref(), Some("v3"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gatewaysync_that_takes_no_push_events_is_404_to_those_who_know_the_secret() {
+    let (world, _file) = world().await;
+    let off = json!({"spec": {"webhook": {"enabled": false}}});
+    let patch = kube::api::Patch::Merge(&off);
+    world.api::<GatewaySync>().patch("plant", &Default::default(), &patch).await.unwrap();
+    until("it is off", async || {
+        let response = world.generic("plant", "own", r#"{"ref":"main"}"#).await;
+        (response.status == 404).then_some(())
+    })
+    .await;
+    assert_eq!(world.generic("plant", "wrong", r#"{"ref":"main"}"#).await.status, 401);
 }
 
 // E2, R60
@@ -255,20 +299,23 @@ async fn a_revoked_secret_opens_nothing_and_a_new_one_counts_without_a_restart()
     .await;
 }
 
+/// Puts a new certificate into a directory, and returns it.
+pub(crate) fn renew(directory: &std::path::Path) -> CertificateDer<'static> {
+    let pair = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    for (name, text) in
+        [("tls.key", pair.signing_key.serialize_pem()), ("tls.crt", pair.cert.pem())]
+    {
+        let next = directory.join("next");
+        std::fs::write(&next, text).unwrap();
+        std::fs::rename(next, directory.join(name)).unwrap();
+    }
+    pair.cert.into()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn tls_is_served_and_a_renewed_certificate_without_a_restart() {
     let directory = tempfile::tempdir().unwrap();
-    let renew = || {
-        let pair = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-        for (name, text) in
-            [("tls.key", pair.signing_key.serialize_pem()), ("tls.crt", pair.cert.pem())]
-        {
-            let next = directory.path().join("next");
-            std::fs::write(&next, text).unwrap();
-            std::fs::rename(next, directory.path().join(name)).unwrap();
-        }
-    };
-    renew();
+    renew(directory.path());
     let file = key_file("wide");
     let world = World::with(&[
         format!("--receiver-hmac-file={}", file.path().display()),
@@ -286,6 +333,6 @@ async fn tls_is_served_and_a_renewed_certificate_without_a_restart() {
             (output.stdout == b"401").then_some(())
         })
         .await;
-        renew();
+        renew(directory.path());
     }
 }

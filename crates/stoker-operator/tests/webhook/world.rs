@@ -2,8 +2,10 @@
 
 use std::fmt::Debug;
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
@@ -34,6 +36,7 @@ pub(crate) struct World {
     health: u16,
     operator: Option<Guarded>,
     flags: Vec<String>,
+    kubeconfig: PathBuf,
 }
 
 /// The run's cluster with our definitions in it.
@@ -52,10 +55,18 @@ pub(crate) fn cluster() -> &'static Cluster {
     cluster
 }
 
-/// A port that is free at this moment.
+/// A port that is free at this moment, and below those that the kernel gives to connections: tests
+/// open thousands of them.
 fn port() -> u16 {
-    let listener = TcpListener::bind("[::]:0").unwrap();
-    listener.local_addr().unwrap().port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let begin = std::process::id().wrapping_mul(97);
+    loop {
+        let next = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = 12_000 + u16::try_from(next % 18_000).unwrap();
+        if TcpListener::bind(("::", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 impl World {
@@ -66,6 +77,11 @@ impl World {
 
     /// Starts a webhook with further flags.
     pub(crate) async fn with(flags: &[String]) -> Self {
+        Self::through(cluster().kubeconfig(), flags).await
+    }
+
+    /// Starts a webhook that reaches the API server in another way.
+    pub(crate) async fn through(kubeconfig: &Path, flags: &[String]) -> Self {
         let namespace = cluster().namespace();
         let client = cluster().client().await;
         let mut world = Self {
@@ -76,6 +92,7 @@ impl World {
             health: port(),
             operator: None,
             flags: flags.to_vec(),
+            kubeconfig: kubeconfig.to_owned(),
         };
         world.configure();
         world.restart();
@@ -137,7 +154,7 @@ impl World {
             format!("--webhook-configuration={}", self.configuration()),
             "--certificate-names=127.0.0.1".to_owned(),
         ]);
-        command.args(&self.flags).env("KUBECONFIG", cluster().kubeconfig());
+        command.args(&self.flags).env("KUBECONFIG", &self.kubeconfig);
         command.stdout(Stdio::null());
         self.operator = Some(Guarded::spawn(command).unwrap());
     }

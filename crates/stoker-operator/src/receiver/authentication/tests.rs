@@ -1,6 +1,8 @@
 //! Claims about signatures and tokens.
 
 use std::fmt::Write as _;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
 
 use super::*;
 
@@ -116,4 +118,68 @@ fn the_operators_token_is_not_its_signing_key() {
     assert_eq!(verdict(&keys, &[("authorization", "Bearer h")], BODY), Verdict::Refused);
     let signed = format!("sha256={}", signature("t"));
     assert_eq!(verdict(&keys, &[("x-hub-signature-256", &signed)], BODY), Verdict::Refused);
+}
+
+/// How often each case is timed, and how many calls are timed together.
+fn turns() -> (usize, usize) {
+    if std::env::var_os("STOKER_LONG").is_some() { (400, 100) } else { (40, 50) }
+}
+
+/// Returns how much longer the slowest case takes than the quickest. Cases take turns, and the best
+/// turn of each counts: what else runs on a machine only makes turns longer.
+fn spread(cases: &[&dyn Fn()]) -> f64 {
+    let (turns, calls) = turns();
+    let mut best = vec![Duration::MAX; cases.len()];
+    for _ in 0..turns {
+        for (case, best) in cases.iter().zip(&mut best) {
+            let begun = Instant::now();
+            for _ in 0..calls {
+                case();
+            }
+            *best = begun.elapsed().min(*best);
+        }
+    }
+    let (least, most) = (best.iter().min().unwrap(), best.iter().max().unwrap());
+    most.as_secs_f64() / least.as_secs_f64()
+}
+
+/// One of three keys that is not tried saves a third of the time.
+const SAME_CLASS: f64 = 1.25;
+
+// E1, E9: 10^5 calls in the long suite.
+#[test]
+fn a_refusal_takes_the_same_time_whatever_exists() {
+    let (long, other) = ("k".repeat(40), "o".repeat(40));
+    let wide = || keys(None, Some(&other));
+    // No such GatewaySync; one without a secret; one with a secret; one whose secret is rotated.
+    let unknown = wide();
+    let own = keys(Some(&long), Some(&other));
+    let rotated = Keys { previous: Some(Secret::new(&*other)), ..keys(Some(&long), Some(&other)) };
+    let nothing = Keys::default();
+    let wrong = decode(signature("wrong").as_bytes()).unwrap();
+    // Only the last byte differs from the right one.
+    let mut close = decode(signature(&long).as_bytes()).unwrap();
+    close[LENGTH - 1] ^= 1;
+    let signed = |keys: &Keys, given: &[u8; LENGTH]| {
+        let mut verifier = Verifier::new(black_box(keys));
+        verifier.update(black_box(BODY));
+        assert_eq!(verifier.verify(black_box(given)), Verdict::Refused);
+    };
+    let token = Secret::new("t".repeat(40));
+    let told = |keys: &Keys| assert_eq!(verify_token(black_box(keys), &token), Verdict::Refused);
+    let by_signature: [&dyn Fn(); 5] = [
+        &|| signed(&unknown, &wrong),
+        &|| signed(&nothing, &wrong),
+        &|| signed(&own, &wrong),
+        &|| signed(&own, &close),
+        &|| signed(&rotated, &wrong),
+    ];
+    let by_token: [&dyn Fn(); 4] =
+        [&|| told(&unknown), &|| told(&nothing), &|| told(&own), &|| told(&rotated)];
+    for cases in [&by_signature[..], &by_token[..]] {
+        // A machine may be busy for a whole attempt, and not for all of them.
+        let attempts = (0..10).map(|_| spread(cases));
+        let spreads: Vec<f64> = attempts.take_while(|spread| *spread > SAME_CLASS).collect();
+        assert!(spreads.len() < 10, "{spreads:?}");
+    }
 }
