@@ -18,9 +18,6 @@ const WITHIN: Duration = Duration::from_mins(1);
 const INTERVAL: Duration = Duration::from_millis(200);
 const COMMIT: &str = "8d1c8b69c3fce7bea45c73efd06983e3c419a92f";
 
-/// Faults at a time.
-const AT_ONCE: usize = 4;
-
 /// A fault: its code, and what brings it about.
 type Fault = (&'static str, fn(&World));
 
@@ -47,12 +44,7 @@ const FAULTS: [Fault; 17] = [
 
 #[test]
 fn every_fault_is_found_and_the_printed_command_clears_it() {
-    // Most of the time is waiting for the API server.
-    std::thread::scope(|scope| {
-        for faults in FAULTS.chunks(FAULTS.len().div_ceil(AT_ONCE)) {
-            scope.spawn(|| faults.iter().for_each(|(code, seed)| found_and_cleared(code, *seed)));
-        }
-    });
+    FAULTS.iter().for_each(|(code, seed)| found_and_cleared(code, *seed));
 }
 
 fn found_and_cleared(code: &str, seed: fn(&World)) {
