@@ -180,7 +180,11 @@ async fn a_gatewaysync_that_takes_no_push_events_is_404_to_those_who_know_the_se
     let (world, _file) = world().await;
     let off = json!({"spec": {"webhook": {"enabled": false}}});
     let patch = kube::api::Patch::Merge(&off);
-    world.api::<GatewaySync>().patch("plant", &Default::default(), &patch).await.unwrap();
+    world
+        .api::<GatewaySync>()
+        .patch("plant", &kube::api::PatchParams::default(), &patch)
+        .await
+        .unwrap();
     until("it is off", async || {
         let response = world.generic("plant", "own", r#"{"ref":"main"}"#).await;
         (response.status == 404).then_some(())
