@@ -208,7 +208,18 @@ fn arrived(gateway: &Gateway, events: &mut Vec<Event>) {
     }
     if pod.annotation(Annotation::CrNameDerived) == Some(TRUE) {
         let note = format!("the pod names no GatewaySync: {sync:?} is the only one here");
-        events.push(Event { regarding, ..Event::normal(EventReason::CrNameDerived, note) });
+        let told = Event::normal(EventReason::CrNameDerived, note);
+        events.push(Event { regarding: regarding.clone(), ..told });
+    }
+    if pod.annotation(Annotation::AgentImageRefused) == Some(TRUE) {
+        let asked = pod.annotation(Annotation::AgentImage).unwrap_or_default();
+        let note = format!(
+            "{} {asked:?} is not of an allowed repository, the agent has the usual image: an \
+             administrator can allow it with webhook.allowedAgentImages",
+            Annotation::AgentImage
+        );
+        let told = Event::warning(EventReason::AgentImageRefused, note);
+        events.push(Event { regarding, ..told });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use stoker_api::condition::{ConditionType, EventReason, SyncStatus};
 use stoker_api::contract::report::{DeletionBlocked, Report};
-use stoker_api::names::FINALIZER;
+use stoker_api::names::{Annotation, FINALIZER};
 
 use super::*;
 use crate::testing::{
@@ -131,6 +131,28 @@ fn a_pause_is_published_and_told_once_whatever_else_is_wrong() {
     sync.spec.paused = None;
     observed.remote = resolved(commit('a'));
     assert_eq!(reasons(&settled(&mut sync, &mut observed)), [EventReason::Resumed]);
+}
+
+#[test]
+fn what_the_webhook_decided_about_a_pod_is_told_when_the_pod_is_first_seen() {
+    let mut refused = pod("ignition-0");
+    for (annotation, value) in [
+        (Annotation::CrNameDerived, "true"),
+        (Annotation::AgentImageRefused, "true"),
+        (Annotation::AgentImage, "evil.example.com/agent:1"),
+    ] {
+        refused.annotations.insert(annotation.as_str().to_owned(), value.to_owned());
+    }
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![refused]));
+    let first = decided(&sync, &observed);
+    let told = |reason: EventReason| first.events.iter().find(|event| event.reason == reason);
+    for reason in [EventReason::Injected, EventReason::CrNameDerived] {
+        assert!(told(reason).is_some(), "{reason}");
+    }
+    let note = &told(EventReason::AgentImageRefused).unwrap().note;
+    assert!(note.contains("\"evil.example.com/agent:1\" is not of an allowed"), "{note}");
+    settled(&mut sync, &mut observed);
+    assert!(!reasons(&decided(&sync, &observed)).contains(&EventReason::AgentImageRefused));
 }
 
 #[test]
