@@ -150,9 +150,9 @@ fn discovered(
 fn completed(before: &GatewaySyncStatus, next: &GatewaySyncStatus, events: &mut Vec<Event>) {
     let has_gateways = next.gateways.is_some_and(|counts| counts.discovered > 0);
     // Without gateways the last sync only follows the ref.
-    let had_gateways = before.gateways.is_some_and(|counts| counts.discovered > 0);
+    let was_empty = before.gateways.is_none_or(|counts| counts.discovered == 0);
     let is_new = next.last_sync_commit.is_some()
-        && (!had_gateways || before.last_sync_commit != next.last_sync_commit);
+        && (was_empty || before.last_sync_commit != next.last_sync_commit);
     if !has_gateways || !is_new {
         return;
     }
