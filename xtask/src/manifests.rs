@@ -17,7 +17,7 @@ const KUBERNETES: &str = "1.34.0";
 /// The first lines of `install.yaml`.
 const HEADER: &str = "\
 # Stoker with the default values of its chart. Install and upgrade:
-#   kubectl apply --server-side --filename install.yaml
+#   kubectl apply --server-side --force-conflicts --filename install.yaml
 # Do not delete what is in this file: the definitions are in it, and every GatewaySync would go with
 # them. docs/install.md says how to remove an installation.
 ";

@@ -19,7 +19,7 @@ fn c08_the_kustomization_installs_and_release_yaml_removes() {
     let directory = directory.to_str().unwrap();
     let rollout = format!("deployment/{}", super::OPERATOR);
 
-    world.operator(&["apply", "--server-side", "--kustomize", directory]);
+    world.operator(&["apply", "--server-side", "--force-conflicts", "--kustomize", directory]);
     world.operator(&["rollout", "status", &rollout, "--timeout=2m"]);
     world.sync_a_commit("without-helm");
     eventually("pods get an agent", || world.injects(NAMESPACE));
