@@ -83,9 +83,13 @@ impl ConditionType {
                 &[R::HostKeyVerificationEnabled, R::HostKeyTrustedOnFirstUse]
             }
             Self::WebhookReady => &[R::ListenerActive, R::NoSecret, R::SecretNotFound, R::Insecure],
-            Self::SecretsReplicated => {
-                &[R::Replicated, R::ReplicaSourceMissing, R::ReplicaConflict, R::ReplicationFailed]
-            }
+            Self::SecretsReplicated => &[
+                R::Replicated,
+                R::ReplicaSourceMissing,
+                R::ReplicaConflict,
+                R::ReplicationFailed,
+                R::Progressing,
+            ],
             Self::PodsCurrent => &[R::PodsCurrent, R::PodsMissed, R::PodsStale],
             Self::DriftDetected => &[R::FilesModified, R::ForeignFilesKept],
             Self::DeletionBlocked => &[R::ConfirmationRequired],

@@ -298,7 +298,7 @@ pub struct PodBootstrapStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pods: Option<PodCounts>,
 
-    /// The conditions: Ready, SecretsReplicated, PodsCurrent.
+    /// The conditions: `Ready`, `SecretsReplicated`, `PodsCurrent`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

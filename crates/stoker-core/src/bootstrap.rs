@@ -15,6 +15,8 @@ mod choice;
 mod image;
 mod pod;
 mod policy;
+mod replica;
+mod status;
 
 use std::collections::BTreeMap;
 
@@ -24,6 +26,10 @@ use stoker_api::names::Annotation;
 pub use choice::{Choice, Choices, DecidedBy, Manipulation};
 pub use pod::Pod;
 pub use policy::{Policy, Problem};
+pub use replica::{Copied, Origin, REPLICA, Scope, Seen, Source, Step, step};
+pub use status::{Copies, Facts, status};
+
+pub use crate::repair::selects;
 
 use crate::admission::{Entry, Patch};
 use pod::Container;
@@ -47,8 +53,8 @@ pub struct Namespace<'a> {
     pub name: &'a str,
     /// Its annotations.
     pub annotations: &'a BTreeMap<String, String>,
-    /// Whether it holds the copy of the certificates.
-    pub has_ca: bool,
+    /// The hash of the certificates that it holds a copy of; none where it holds none.
+    pub certificates: Option<&'a str>,
 }
 
 /// What is written of the pod: all of it, or its ephemeral containers.
@@ -96,6 +102,18 @@ pub enum Standing {
     OptedOut,
 }
 
+impl Standing {
+    /// Returns the word for people, logs and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::Missed => "missed",
+            Self::Stale => "stale",
+            Self::OptedOut => "opted-out",
+        }
+    }
+}
+
 impl Pass {
     /// Returns the word for logs and metrics.
     pub const fn as_str(self) -> &'static str {
@@ -107,6 +125,8 @@ impl Pass {
 }
 
 /// Says how a pod relates to the policy, from its metadata alone.
+///
+/// `mark` is [`Policy::mark`] with the hash of the present certificates.
 pub fn judge(
     annotations: &BTreeMap<String, String>,
     labels: &BTreeMap<String, String>,
@@ -119,22 +139,15 @@ pub fn judge(
         return Standing::OptedOut;
     }
     match annotations.get(Annotation::Bootstrapped.as_str()) {
-        Some(found) if found == mark => Standing::Current,
-        Some(_) => Standing::Stale,
-        None => Standing::Missed,
+        // Pods that get no certificates, such as those for Windows, carry the mark without them.
+        Some(found) if found == mark || *found == policy.mark(None) => Standing::Current,
+        Some(found) if !found.is_empty() => Standing::Stale,
+        _ => Standing::Missed,
     }
 }
 
 /// Decides what is done with a pod.
-///
-/// `mark` is [`Policy::mark`] with the hash of the certificates that the namespace holds.
-pub fn decide(
-    pod: &Pod<'_>,
-    part: Part<'_>,
-    namespace: Namespace<'_>,
-    policy: &Policy,
-    mark: &str,
-) -> Outcome {
+pub fn decide(pod: &Pod<'_>, part: Part<'_>, namespace: Namespace<'_>, policy: &Policy) -> Outcome {
     let annotations = pod.annotations();
     let choices = Choices::find(&annotations, &pod.labels(), namespace, policy);
     let mut outcome = Outcome { warnings: choices.warnings.clone(), ..Outcome::default() };
@@ -145,7 +158,7 @@ pub fn decide(
     } else {
         let mut work = Work { pod, policy, choices: &choices, namespace, outcome };
         match part {
-            Part::Whole => work.whole(&annotations, mark),
+            Part::Whole => work.whole(&annotations),
             Part::Ephemeral { known } => work.ephemeral(known),
         }
         outcome = work.outcome;
@@ -170,7 +183,7 @@ struct Certificates<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn whole(&mut self, annotations: &BTreeMap<String, String>, mark: &str) {
+    fn whole(&mut self, annotations: &BTreeMap<String, String>) {
         let certificates = self.certificates();
         let mut originals = originals(annotations);
         let mut pulls_mapped = false;
@@ -188,8 +201,12 @@ impl<'a> Work<'a> {
         }
         self.add_pull_secret(pulls_mapped);
         let mut entries = Vec::new();
-        if self.has_everything(certificates.as_ref()) {
-            entries.push(Entry::new(Annotation::Bootstrapped.as_str(), mark));
+        let bootstrapped = Annotation::Bootstrapped.as_str();
+        if let Some(mark) = self.mark() {
+            entries.push(Entry::new(bootstrapped, mark));
+        } else if annotations.contains_key(bootstrapped) {
+            // The mark of another pod, copied with its manifest.
+            entries.push(Entry::new(bootstrapped, ""));
         }
         if !originals.is_empty() {
             let text = Value::Object(originals).to_string();
@@ -297,9 +314,13 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Says whether the pod got, or does not need, the certificates.
-    fn has_everything(&self, certificates: Option<&Certificates<'_>>) -> bool {
-        certificates.is_some() || !self.wants_certificates()
+    /// Returns the mark of a pod that gets everything that the policy asks for.
+    fn mark(&self) -> Option<String> {
+        match self.namespace.certificates {
+            _ if !self.wants_certificates() => Some(self.policy.mark(None)),
+            Some(hash) => Some(self.policy.mark(Some(hash))),
+            None => None,
+        }
     }
 
     fn wants_certificates(&self) -> bool {
@@ -317,7 +338,7 @@ impl<'a> Work<'a> {
         if let Some(volume) = self.pod.volume_of(CA_CONFIG_MAP) {
             return Some(Certificates { volume: volume.to_owned(), mount, is_new: false });
         }
-        if !self.namespace.has_ca {
+        if self.namespace.certificates.is_none() {
             self.outcome.warnings.push(format!(
                 "the certificates are not mounted: namespace {:?} has no copy of them yet",
                 self.namespace.name

@@ -25,7 +25,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use sha2::{Digest as _, Sha256};
 
-pub use outlook::{Outlook, Scope, outlook};
+pub use outlook::{Outlook, Scope, outlook, selects};
 pub use record::{Entry, Record};
 pub use workload::{Owner, OwnerKind, Workload, owner_of};
 

@@ -219,21 +219,8 @@ impl Facts<'_> {
     }
 
     fn condition(&self, kind: ConditionType, judgement: &Judgement) -> Condition {
-        let status = judgement.status.as_str();
-        let published = self.sync.status.as_ref();
-        let before = published.and_then(|published| condition(published, kind));
-        let since = before.filter(|before| before.status == status);
-        Condition {
-            type_: kind.as_str().to_owned(),
-            status: status.to_owned(),
-            reason: judgement.reason.as_str().to_owned(),
-            message: cap::text(&judgement.message, MESSAGE_BYTES),
-            observed_generation: self.sync.metadata.generation,
-            last_transition_time: since.map_or_else(
-                || whole_seconds(self.now),
-                |before| before.last_transition_time.clone(),
-            ),
-        }
+        let before = self.sync.status.iter().flat_map(|status| &status.conditions);
+        judgement.condition(kind, self.sync.metadata.generation, before, self.now)
     }
 }
 
@@ -248,6 +235,28 @@ impl Judgement {
 
     pub(crate) fn unknown(reason: Reason, message: impl Into<String>) -> Self {
         Self { status: Truth::Unknown, reason, message: message.into() }
+    }
+
+    /// Returns the condition; it keeps the time of the published one where its status is the same.
+    pub(crate) fn condition<'a>(
+        &self,
+        kind: ConditionType,
+        generation: Option<i64>,
+        published: impl IntoIterator<Item = &'a Condition>,
+        now: Timestamp,
+    ) -> Condition {
+        let status = self.status.as_str();
+        let mut published = published.into_iter();
+        let before = published.find(|it| it.type_ == kind.as_str() && it.status == status);
+        Condition {
+            type_: kind.as_str().to_owned(),
+            status: status.to_owned(),
+            reason: self.reason.as_str().to_owned(),
+            message: cap::text(&self.message, MESSAGE_BYTES),
+            observed_generation: generation,
+            last_transition_time: before
+                .map_or_else(|| whole_seconds(now), |before| before.last_transition_time.clone()),
+        }
     }
 }
 

@@ -85,10 +85,14 @@ registry! {
         BootstrapCaBundle = "stoker.io/bootstrap-ca-bundle",
         /// On a pod or a namespace: whether environment variables are added.
         BootstrapEnv = "stoker.io/bootstrap-env",
-        /// On a pod, set by bootstrap: what was done.
+        /// On a pod, set by bootstrap: a short hash of the policy, once everything that it asks for
+        /// was done.
         Bootstrapped = "stoker.io/bootstrapped",
         /// On a pod, set by bootstrap: the images before they were rewritten.
         OriginalImages = "stoker.io/original-images",
+        /// On a copy of the pull secret or of the certificates, set by bootstrap: its source and a
+        /// hash of it.
+        ReplicaOf = "stoker.io/replica-of",
     }
 }
 
@@ -104,6 +108,8 @@ registry! {
         Agent = "stoker.io/agent",
         /// On an owned object: the GatewaySync that it belongs to.
         CrName = "stoker.io/cr-name",
+        /// On a copy of the pull secret or of the certificates: `bootstrap`.
+        Replica = "stoker.io/replica",
         /// On an owned object: `stoker`.
         ManagedBy = "app.kubernetes.io/managed-by",
         /// On a pod: names the gateway where no annotation does.

@@ -1,6 +1,7 @@
 //! Who decides whether a manipulation is done: the pod, then its namespace, then the policy.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 
 use stoker_api::names::Annotation;
 
@@ -65,6 +66,31 @@ impl Manipulation {
             Self::PullSecret => Annotation::BootstrapPullSecret,
             Self::CaBundle => Annotation::BootstrapCaBundle,
             Self::Env => Annotation::BootstrapEnv,
+        }
+    }
+}
+
+impl Display for Manipulation {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Registry => "registry",
+            Self::PullSecret => "pull secret",
+            Self::CaBundle => "certificates",
+            Self::Env => "variables",
+        })
+    }
+}
+
+impl Display for DecidedBy {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pod(annotation) => write!(formatter, "annotation {annotation} of the pod"),
+            Self::Namespace(annotation) => {
+                write!(formatter, "annotation {annotation} of the namespace")
+            }
+            Self::ExcludedNamespace => formatter.write_str("exclude.namespaces of the policy"),
+            Self::ExcludedPod => formatter.write_str("exclude.podSelector of the policy"),
+            Self::Policy => formatter.write_str("the policy"),
         }
     }
 }

@@ -13,6 +13,7 @@ use stoker_text::image::{ImageRefError, is_name_prefix};
 
 use super::image::{self, Rule};
 use super::{BUNDLE_FILE, CA_FILE};
+use crate::repair::selects;
 
 /// The variable that adds to the public roots instead of replacing them.
 const ADDS_TO_ROOTS: &str = "NODE_EXTRA_CA_CERTS";
@@ -98,8 +99,7 @@ impl Policy {
         hasher.update(self.digest);
         hasher.update(certificates.filter(|_| self.ca.is_some()).unwrap_or_default());
         let digest = hasher.finalize();
-        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        hex[..MARK].to_owned()
+        digest.iter().take(MARK / 2).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
     }
 
     /// Says whether the policy mounts certificates.
@@ -124,7 +124,7 @@ impl Policy {
     }
 
     pub(super) fn excludes_pod(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.excluded_pods.as_ref().is_some_and(|selector| matches(selector, labels))
+        self.excluded_pods.as_ref().is_some_and(|selector| selects(selector, labels))
     }
 }
 
@@ -149,6 +149,13 @@ fn literal(variable: &Variable) -> Variable {
 fn problems(spec: &PodBootstrapSpec) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut add = |field: String, message: String| found.push(Problem { field, message });
+    check_registries(spec, &mut add);
+    check_housekeeping(spec, &mut add);
+    check_selector(spec, &mut add);
+    found
+}
+
+fn check_registries(spec: &PodBootstrapSpec, add: &mut impl FnMut(String, String)) {
     let rules: Vec<Rule> = spec.registries.iter().map(Rule::new).collect();
     for (index, registry) in spec.registries.iter().enumerate() {
         for (name, text) in [("from", &registry.from), ("to", &registry.to)] {
@@ -191,6 +198,25 @@ fn problems(spec: &PodBootstrapSpec) -> Vec<Problem> {
             }
         }
     }
+}
+
+fn check_housekeeping(spec: &PodBootstrapSpec, add: &mut impl FnMut(String, String)) {
+    // A setting that did nothing would be worse than none.
+    let housekeeping = spec.housekeeping.clone().unwrap_or_default();
+    let evicts = [
+        ("mode", housekeeping.mode == Some(HousekeepingMode::Evict)),
+        ("onChange", housekeeping.on_change == Some(OnChange::Evict)),
+    ];
+    for (name, _) in evicts.into_iter().filter(|(_, evicts)| *evicts) {
+        add(
+            format!("spec.housekeeping.{name}"),
+            "evict is not supported by this version: use report, and restart workloads yourself"
+                .to_owned(),
+        );
+    }
+}
+
+fn check_selector(spec: &PodBootstrapSpec, add: &mut impl FnMut(String, String)) {
     let requirements = spec.exclude.as_ref().and_then(|exclude| exclude.pod_selector.as_ref());
     let requirements = requirements.and_then(|it| it.match_expressions.as_ref());
     for (index, requirement) in requirements.into_iter().flatten().enumerate() {
@@ -208,27 +234,6 @@ fn problems(spec: &PodBootstrapSpec) -> Vec<Problem> {
             ),
         }
     }
-    found
-}
-
-fn matches(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
-    let exact = selector.match_labels.iter().flatten();
-    let has_exact = exact.into_iter().all(|(key, value)| labels.get(key) == Some(value));
-    let requirements = selector.match_expressions.iter().flatten();
-    has_exact
-        && requirements.into_iter().all(|requirement| {
-            let value = labels.get(&requirement.key);
-            let is_listed = value.is_some_and(|value| {
-                requirement.values.as_ref().is_some_and(|values| values.contains(value))
-            });
-            match requirement.operator.as_str() {
-                "In" => is_listed,
-                "NotIn" => !is_listed,
-                "Exists" => value.is_some(),
-                "DoesNotExist" => value.is_none(),
-                _ => false,
-            }
-        })
 }
 
 /// Hashes what the policy does to pods.

@@ -61,7 +61,7 @@ pub fn outlook(
 }
 
 /// Says whether a selector selects an object with these labels.
-fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
+pub fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     let equal = selector.match_labels.iter().flatten();
     let mut expressions = selector.match_expressions.iter().flatten();
     equal.into_iter().all(|(key, value)| labels.get(key) == Some(value))
