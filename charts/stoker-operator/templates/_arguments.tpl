@@ -9,6 +9,12 @@
 {{- with .Values.watchLabelSelector }}
 - {{ printf "--watch-label-selector=%s" . | quote }}
 {{- end }}
+{{- if .Values.bootstrap.enabled }}
+- --bootstrap
+{{- if .Values.bootstrap.includeKubeSystem }}
+- --bootstrap-kube-system
+{{- end }}
+{{- end }}
 {{- if .Values.defaults }}
 - --defaults-file=/etc/stoker/defaults/defaults.yaml
 {{- end }}

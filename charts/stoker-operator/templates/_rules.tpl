@@ -60,8 +60,34 @@
   verbs: [create, patch]
 {{- end -}}
 
+{{/* What the controller needs for bootstrap, in all namespaces. */}}
+{{- define "stoker.bootstrapRules" -}}
+{{- if .Values.bootstrap.enabled }}
+# Bootstrap: copies of the pull secret in every namespace.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, list, watch, create, update, patch, delete]
+- apiGroups: [stoker.io]
+  resources: [podbootstraps/status]
+  verbs: [get, update, patch]
+# A source of certificates, where the cluster has this kind.
+- apiGroups: [certificates.k8s.io]
+  resources: [clustertrustbundles]
+  verbs: [get, list, watch]
+{{- end }}
+{{- end -}}
+
 {{/* What has no namespace, for every process. */}}
 {{- define "stoker.clusterRules" -}}
+{{- if .Values.bootstrap.enabled -}}
+# Bootstrap: the policy, and which namespaces have a copy of the certificates.
+- apiGroups: [stoker.io]
+  resources: [podbootstraps]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, list, watch]
+{{ end -}}
 # Labels of namespaces: the injection policy, and where injection is on.
 - apiGroups: [""]
   resources: [namespaces]

@@ -7,7 +7,9 @@
 {{- if .Values.watchNamespaces -}}
 {{- fail "bootstrap.enabled serves all namespaces and can't be combined with watchNamespaces: remove one of them" -}}
 {{- end -}}
-{{- fail "bootstrap.enabled is not supported by this version: set it to false" -}}
+{{- if not .Values.webhook.enabled -}}
+{{- fail "bootstrap.enabled needs webhook.enabled: pods are adapted by the admission webhook" -}}
+{{- end -}}
 {{- end -}}
 {{- if and .Values.webhook.separate (not .Values.webhook.enabled) (not .Values.webhookReceiver.enabled) -}}
 {{- fail "webhook.separate needs webhook.enabled or webhookReceiver.enabled: there is nothing to run in a Deployment of its own" -}}

@@ -1,5 +1,6 @@
 //! The admission webhook: `POST /mutate-v1-pod` adds the agent to pods that ask for it, and
-//! `POST /validate-stoker` checks GatewaySyncs and SyncProfiles.
+//! `POST /validate-stoker` checks GatewaySyncs, SyncProfiles and PodBootstraps. `POST
+//! /bootstrap-v1-pod` is `crate::bootstrap`'s.
 //!
 //! Decisions are `stoker_core::admission`'s. This part reads the request, looks GatewaySyncs up in
 //! the directory, asks the API server once where the directory knows none, and writes the response.
@@ -8,7 +9,7 @@ mod denial;
 mod handler;
 mod lookup;
 mod metrics;
-mod response;
+pub(crate) mod response;
 mod validate;
 
 use std::time::Duration;
@@ -17,6 +18,7 @@ use stoker_core::admission::{Image, Policy, Settings};
 use stoker_runtime::listener::{self, BindAddress};
 use stoker_runtime::server::{Limits, Server};
 
+use crate::bootstrap::Bootstrap;
 use crate::directory::Directory;
 use crate::run::Shared;
 
@@ -111,6 +113,7 @@ pub(crate) async fn run(
     directory: Directory,
     arguments: Arguments,
     metrics: Metrics,
+    bootstrap: Option<Bootstrap>,
 ) -> Result<(), Error> {
     let Some(listener) = listener::bind(arguments.address()).map_err(Error::Listen)? else {
         return Ok(());
@@ -119,7 +122,7 @@ pub(crate) async fn run(
     let policy = arguments.policy();
     let memory = Memory::default();
     let denials = Denials::start(shared.client.clone());
-    let webhook = Webhook { directory, settings, policy, metrics, memory, denials };
+    let webhook = Webhook { directory, settings, policy, metrics, memory, denials, bootstrap };
     let limits = Limits {
         connections: 1024,
         // The API server waits 2 s.

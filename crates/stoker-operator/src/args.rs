@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use stoker_runtime::{admin, telemetry};
 
-use crate::{admission, certificate, check, controller, crds, receiver, release};
+use crate::{admission, bootstrap, certificate, check, controller, crds, receiver, release};
 
 /// Keeps Ignition gateways in step with git
 ///
@@ -36,6 +36,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(crate) admission: admission::Arguments,
+
+    #[command(flatten)]
+    pub(crate) bootstrap: bootstrap::Arguments,
 
     #[command(flatten)]
     pub(crate) certificate: certificate::Arguments,

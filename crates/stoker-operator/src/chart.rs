@@ -51,7 +51,7 @@ fn helm_finds_nothing_wrong_with_the_chart() {
 fn values_that_can_not_work_are_refused_with_the_value_and_the_remedy() {
     let table = [
         ("webhook.seperate=true", "seperate"),
-        ("bootstrap.enabled=true", "set it to false"),
+        ("bootstrap.enabled=true,webhook.enabled=false", "bootstrap.enabled needs webhook.enabled"),
         ("bootstrap.enabled=true,watchNamespaces={a}", "can't be combined with watchNamespaces"),
         ("webhook.failurePolicy=Fail", "failurePolicy"),
         ("image.digest=latest", "digest"),

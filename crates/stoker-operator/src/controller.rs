@@ -20,7 +20,7 @@ mod pod;
 mod profile;
 mod prune;
 mod publish;
-mod queue;
+pub(crate) mod queue;
 mod remote;
 mod repair;
 mod token;
@@ -38,10 +38,11 @@ use stoker_core::reconcile::decide;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-pub(crate) use arguments::{Arguments, Cidr, ReceiverSecrets, Settings, TokenWriter};
+pub(crate) use arguments::{Arguments, Cidr, ReceiverSecrets, Settings, Shard, TokenWriter};
 pub(crate) use failure::Error;
 
 use crate::announce::{self, Announcer};
+use crate::bootstrap::Bootstrap;
 use crate::run::Shared;
 use cache::{Cache, Known};
 use legacy::Legacy;
@@ -64,6 +65,8 @@ pub(crate) struct Context {
     memories: Memories,
     legacy: Legacy,
     announcer: Announcer,
+    /// Pod bootstrap, which counts the pods of the streams.
+    bootstrap: Option<Bootstrap>,
 }
 
 /// What a pass came to.
@@ -76,7 +79,12 @@ pub(crate) enum Next {
 }
 
 /// Runs until the end is requested.
-pub(crate) async fn run(shared: Shared, settings: Settings, metrics: Metrics) -> Result<(), Error> {
+pub(crate) async fn run(
+    shared: Shared,
+    settings: Settings,
+    metrics: Metrics,
+    bootstrap: Option<Bootstrap>,
+) -> Result<(), Error> {
     let ready = shared.checks.readiness("cache");
     api::wait_for_definitions(&shared, &ready).await;
     let queue = Arc::new(Queue::default());
@@ -86,6 +94,7 @@ pub(crate) async fn run(shared: Shared, settings: Settings, metrics: Metrics) ->
         memories: Memories::default(),
         legacy: Legacy::default(),
         announcer: Announcer::start(&shared, metrics),
+        bootstrap,
         queue,
         settings,
         shared,

@@ -3,6 +3,7 @@
 mod admission;
 mod announce;
 mod args;
+mod bootstrap;
 mod certificate;
 #[cfg(test)]
 mod chart;

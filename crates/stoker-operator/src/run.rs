@@ -13,6 +13,7 @@ use stoker_runtime::{Shutdown, client, listener, telemetry, tls};
 use tokio::task::{JoinError, JoinSet};
 
 use crate::args::{Arguments, Command};
+use crate::bootstrap::Bootstrap;
 use crate::directory::Directory;
 use crate::{admission, certificate, check, controller, crds, defaults, receiver, release};
 
@@ -121,10 +122,17 @@ async fn operate(client: Client, arguments: Arguments) -> Result<(), Error> {
     let shared = share(client, &arguments, defaults, shutdown);
     let mut registry = Registry::default();
     let mut parts = JoinSet::new();
+    let bootstrap = Bootstrap::start(&shared, &arguments, &mut registry);
     if arguments.mode.has_controller() {
         let metrics = controller::Metrics::register(&mut registry);
         let settings = controller::Settings::new(&arguments);
-        let part = controller::run(shared.clone(), settings, metrics);
+        if let Some(bootstrap) = bootstrap.clone() {
+            parts.spawn(async {
+                bootstrap.control().await;
+                Ok(())
+            });
+        }
+        let part = controller::run(shared.clone(), settings, metrics, bootstrap.clone());
         let leadership = shared.leadership.clone();
         parts.spawn(async move {
             let ended = part.await;
@@ -149,7 +157,7 @@ async fn operate(client: Client, arguments: Arguments) -> Result<(), Error> {
         });
     }
     if arguments.mode.has_webhook() {
-        spawn_webhook(&mut parts, &shared, &arguments, &mut registry);
+        spawn_webhook(&mut parts, &shared, &arguments, bootstrap, &mut registry);
     }
     spawn_admin(&mut parts, &shared, &arguments, registry)?;
     let ended = wait(&mut parts).await;
@@ -200,12 +208,13 @@ fn spawn_webhook(
     parts: &mut JoinSet<Result<(), Error>>,
     shared: &Shared,
     arguments: &Arguments,
+    bootstrap: Option<Bootstrap>,
     registry: &mut Registry,
 ) {
     let directory = Directory::start(shared);
     let metrics = admission::Metrics::register(registry);
     let given = arguments.admission.clone();
-    let part = admission::run(shared.clone(), directory.clone(), given, metrics);
+    let part = admission::run(shared.clone(), directory.clone(), given, metrics, bootstrap);
     parts.spawn(async { part.await.map_err(Error::Admission) });
     let metrics = receiver::Metrics::register(registry);
     let part = receiver::run(shared.clone(), directory, arguments.receiver.clone(), metrics);

@@ -18,6 +18,7 @@ use super::denial::{Denials, Denied};
 use super::lookup::look_up;
 use super::response;
 use super::validate;
+use crate::bootstrap::Bootstrap;
 use crate::directory::Directory;
 
 /// The largest request that is read. The API server's objects are at most 3 MiB.
@@ -34,6 +35,15 @@ pub(super) struct Webhook {
     pub(super) metrics: Metrics,
     pub(super) memory: Memory,
     pub(super) denials: Denials,
+    pub(super) bootstrap: Option<Bootstrap>,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Copy)]
+enum Route {
+    Injection,
+    Validation,
+    Bootstrap,
 }
 
 /// What requests may take of memory, all together.
@@ -53,9 +63,10 @@ struct Reviewed {
 
 impl Handler for Webhook {
     async fn respond(&self, request: Request<Incoming>, _: SocketAddr) -> Reply {
-        let is_validation = match request.uri().path() {
-            "/mutate-v1-pod" => false,
-            "/validate-stoker" => true,
+        let route = match request.uri().path() {
+            "/mutate-v1-pod" => Route::Injection,
+            "/validate-stoker" => Route::Validation,
+            "/bootstrap-v1-pod" => Route::Bootstrap,
             _ => return text(StatusCode::NOT_FOUND, "not found\n"),
         };
         if *request.method() != Method::POST {
@@ -66,8 +77,16 @@ impl Handler for Webhook {
             Ok(body) => body,
             Err(refusal) => return refusal,
         };
-        if is_validation {
-            return validate::review(&body.bytes, self.directory.defaults()).map_or_else(
+        let reviewed = match (route, &self.bootstrap) {
+            (Route::Injection, _) => None,
+            (Route::Validation, _) => {
+                Some(validate::review(&body.bytes, self.directory.defaults()))
+            }
+            (Route::Bootstrap, Some(bootstrap)) => Some(bootstrap.review(&body.bytes).await),
+            (Route::Bootstrap, None) => Some(Err("bootstrap is off")),
+        };
+        if let Some(reviewed) = reviewed {
+            return reviewed.map_or_else(
                 |reason| text(StatusCode::BAD_REQUEST, format!("{reason}\n")),
                 |response| json(StatusCode::OK, response),
             );

@@ -27,7 +27,7 @@ pub(super) fn build(uid: &str, decision: &Decision) -> Vec<u8> {
 }
 
 /// Wraps a response.
-pub(super) fn review(response: &Value) -> Vec<u8> {
+pub(crate) fn review(response: &Value) -> Vec<u8> {
     let review = json!({
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",

@@ -1,4 +1,5 @@
-//! `POST /validate-stoker`: GatewaySyncs and SyncProfiles, beyond what their schema says.
+//! `POST /validate-stoker`: GatewaySyncs, SyncProfiles and PodBootstraps, beyond what their schema
+//! says.
 //!
 //! # Promises
 //! An object whose spec does not change is never denied: finalizers, annotations and deletion must
@@ -7,7 +8,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use stoker_api::PodBootstrap;
+use stoker_api::podbootstrap::POLICY_NAME;
 use stoker_core::admission::{Request, Review, Validity, validate_profile, validate_sync};
+use stoker_core::bootstrap;
 
 use super::response;
 use crate::defaults::Current;
@@ -45,8 +49,23 @@ fn judge(request: Request<'_, Value>, defaults: &Current) -> Validity {
         "SyncProfile" => {
             serde_json::from_value(object).map_or_else(unread, |it| validate_profile(&it))
         }
+        "PodBootstrap" => {
+            serde_json::from_value(object).map_or_else(unread, |it| validate_bootstrap(&it))
+        }
         _ => Validity::default(),
     }
+}
+
+fn validate_bootstrap(object: &PodBootstrap) -> Validity {
+    let problems = bootstrap::Policy::compile(&object.spec).err();
+    let denial = problems.map(|problems| {
+        let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        text.join("; ")
+    });
+    let is_used = object.metadata.name.as_deref() == Some(POLICY_NAME);
+    let warning = format!("stoker: only the PodBootstrap named {POLICY_NAME:?} is used");
+    let warnings = if is_used { Vec::new() } else { vec![warning] };
+    Validity { denial, warnings }
 }
 
 fn unread(_: serde_json::Error) -> Validity {

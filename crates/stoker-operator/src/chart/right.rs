@@ -9,12 +9,13 @@ use stoker_testkit::cluster::Cluster;
 use super::{CHART, accept, render};
 
 /// Values that change rights.
-const CASES: [(&str, &str); 5] = [
+const CASES: [(&str, &str); 6] = [
     ("defaults", ""),
     ("one namespace", "watchNamespaces={NAMESPACE}"),
     ("Secrets by name", "rbac.secretAccess=get"),
     ("evicts, binds nothing", "repair.mode=evict,rbac.autoBindAgent.enabled=false"),
     ("a separate webhook", "webhook.separate=true,certManager.enabled=true"),
+    ("bootstrap", "bootstrap.enabled=true,webhook.separate=true"),
 ];
 
 // F6: a change of rights is a change of this file, and so is seen in review.

@@ -60,6 +60,8 @@ pub(super) fn sets(namespace: &str) -> Vec<String> {
         "networkPolicy.enabled=true",
         "networkPolicy.enabled=true,networkPolicy.apiServer.cidrs={10.0.0.1/32},git.egressPorts={443}",
         "networkPolicy.enabled=true,webhook.enabled=false,webhookReceiver.enabled=false",
+        "bootstrap.enabled=true",
+        "bootstrap.enabled=true,bootstrap.includeKubeSystem=true,webhook.separate=true",
         "crds.upgrade=false",
         "fullnameOverride=a-name-that-is-longer-than-the-forty-six-characters-left",
         "nameOverride=other,podLabels.team=press,podAnnotations.note=x",

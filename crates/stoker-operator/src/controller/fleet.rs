@@ -147,6 +147,7 @@ fn syncs(context: &Arc<Context>, scope: Option<&str>) -> impl Future<Output = ()
 fn pods(context: &Arc<Context>, scope: Option<&str>) -> impl Future<Output = ()> + Send + 'static {
     let config = Config::default().labels(&format!("{}={TRUE}", Label::Agent)).fields(LIVING);
     each(context, scope, config, "Pod", |context, scope, change: Change<Pod>| {
+        count(context, &change);
         context.cache.on_pod(scope, change)
     })
 }
@@ -163,18 +164,32 @@ fn unlabelled(
         scope,
         config,
         "Pod without agent",
-        move |context, scope, change: Change<PartialObjectMeta<FullPod>>| match change {
-            Change::Applied(key, object) if pod::is_annotated(&object.metadata) => {
-                // The receiver ends with the controller.
-                lookup.send(key).ok();
-                Vec::new()
+        move |context, scope, change: Change<PartialObjectMeta<FullPod>>| {
+            count(context, &change);
+            match change {
+                Change::Applied(key, object) if pod::is_annotated(&object.metadata) => {
+                    // The receiver ends with the controller.
+                    lookup.send(key).ok();
+                    Vec::new()
+                }
+                Change::Applied(key, _) | Change::Deleted(key) => {
+                    context.cache.on_unlabelled(&key, None)
+                }
+                Change::Listed(existing) => context.cache.keep_unlabelled(scope, &existing),
             }
-            Change::Applied(key, _) | Change::Deleted(key) => {
-                context.cache.on_unlabelled(&key, None)
-            }
-            Change::Listed(existing) => context.cache.keep_unlabelled(scope, &existing),
         },
     )
+}
+
+/// Has bootstrap count a pod.
+fn count(context: &Context, change: &Change<impl Resource>) {
+    let Some(bootstrap) = &context.bootstrap else { return };
+    match change {
+        Change::Applied(key, object) => bootstrap.on_pod(key, Some(object.meta())),
+        Change::Deleted(key) => bootstrap.on_pod(key, None),
+        // Bootstrap lists all pods itself, now and then.
+        Change::Listed(_) => {}
+    }
 }
 
 async fn look_up(
