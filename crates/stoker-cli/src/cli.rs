@@ -8,8 +8,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::{
-    completions, demo, dev, doctor, logs, migrate, pause, plan, reference, render, status, sync,
-    sync_now, watch,
+    bootstrap, completions, demo, dev, doctor, logs, migrate, pause, plan, reference, render,
+    status, sync, sync_now, watch,
 };
 use crate::failure::{Blame, Failure};
 use crate::output::{self, Console, Format, Volume};
@@ -70,12 +70,13 @@ enum Command {
     Render(render::Arguments),
     Logs(logs::Arguments),
     Migrate(migrate::Arguments),
+    Bootstrap(bootstrap::Arguments),
     Completions(completions::Arguments),
     Reference(reference::Arguments),
 }
 
 impl Command {
-    const NAMES: [&str; 15] = [
+    const NAMES: [&str; 16] = [
         "sync",
         "watch",
         "plan",
@@ -89,6 +90,7 @@ impl Command {
         "render",
         "logs",
         "migrate",
+        "bootstrap",
         "completions",
         "reference",
     ];
@@ -108,6 +110,7 @@ impl Command {
             Self::Render(_) => "render",
             Self::Logs(_) => "logs",
             Self::Migrate(_) => "migrate",
+            Self::Bootstrap(_) => "bootstrap",
             Self::Completions(_) => "completions",
             Self::Reference(_) => "reference",
         }
@@ -152,6 +155,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Render(arguments) => render::run(arguments, &context),
         Command::Logs(arguments) => logs::run(arguments, &context),
         Command::Migrate(arguments) => migrate::run(arguments, &context),
+        Command::Bootstrap(arguments) => bootstrap::run(arguments, &context),
         Command::Completions(arguments) => {
             context.console.page(&completions::render(arguments, &mut Arguments::command()));
             Ok(ExitCode::SUCCESS)

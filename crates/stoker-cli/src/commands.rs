@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod bootstrap;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod dev;

@@ -58,8 +58,8 @@ pub(crate) struct Console {
 const MOST_WARNINGS: usize = 10;
 
 /// The commands that talk to a cluster; what they print has nothing of a run.
-const OF_A_CLUSTER: [&str; 8] =
-    ["sync-now", "status", "doctor", "pause", "resume", "render", "logs", "migrate"];
+const OF_A_CLUSTER: [&str; 9] =
+    ["bootstrap", "sync-now", "status", "doctor", "pause", "resume", "render", "logs", "migrate"];
 
 /// The document of a command that talks to a cluster and failed before it had a result.
 #[derive(Serialize)]
