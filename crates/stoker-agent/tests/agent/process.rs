@@ -38,16 +38,11 @@ fn a_worker_that_is_killed_mid_sync_is_started_again_and_no_file_is_mixed() {
     eventually("the old commit", || has(old.as_str()));
     let new = world.repo.commit(Edit::put(many(2000, "new"))).unwrap();
     world.publish(&world.metadata(&new));
-    let staging = |world: &World| {
-        let found = std::fs::read_dir(world.path("data/projects/p0")).into_iter().flatten();
-        found.flatten().any(|entry| {
-            let inside = std::fs::read_dir(entry.path()).into_iter().flatten().flatten();
-            inside
-                .into_iter()
-                .any(|file| file.file_name().to_string_lossy().starts_with(".stoker-"))
-        })
+    let is_writing = || {
+        let staged = std::fs::read_dir(world.path("data/.sync-staging"));
+        staged.is_ok_and(|mut staged| staged.next().is_some())
     };
-    eventually("files are being written", || staging(&world) || has(new.as_str()));
+    eventually("files are being written", is_writing);
     let worker = agent.worker().unwrap();
     kill(worker);
     assert_eq!(agent.probe("/healthz").0, 200);
@@ -59,7 +54,7 @@ fn a_worker_that_is_killed_mid_sync_is_started_again_and_no_file_is_mixed() {
         world.data(&path).is_none_or(|text| !text.contains("\"new\""))
     });
     assert_eq!(mixed.count(), 0);
-    assert!(!staging(&world), "temporary files are left");
+    assert!(!is_writing(), "temporary files are left");
 }
 
 #[test]
@@ -87,7 +82,7 @@ fn sigterm_mid_sync_finishes_or_undoes_it() {
     world.wait_report("synced", |report| report.sync_status == SyncStatus::Synced);
     let new = world.repo.commit(Edit::put(many(2000, "new"))).unwrap();
     world.publish(&world.metadata(&new));
-    eventually("files are being written", || world.path("data/projects/p0").exists());
+    eventually("files are being written", || world.path("data/.sync-staging").exists());
     let asked = Instant::now();
     let supervisor = agent.program.program_pid().unwrap();
     let pid = Pid::from_raw(i32::try_from(supervisor).unwrap()).unwrap();
