@@ -14,15 +14,13 @@ mod c04;
 #[path = "05-secrets-are-files-that-rotate/claim.rs"]
 mod c05;
 
-use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use stoker_testkit::cluster::Namespace;
 use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::git::{Edit, Oid, Repo, Tree, ignition};
 use stoker_testkit::images;
-use stoker_testkit::node::{Exposed, Node, Pod, succeed};
+use stoker_testkit::node::{Exposed, Node, Pod, agent_processes, succeed};
 use stoker_testkit::wait::eventually;
 
 const POD: &str = "plant-0";
@@ -125,32 +123,16 @@ fn wait_report(namespace: &Namespace<'_>, pod: &str, parts: &[&str]) -> String {
     report
 }
 
-/// Returns the processes of an agent, as this machine numbers them: those with this word among
-/// their arguments.
-fn processes(namespace: &Namespace<'_>, pod: &str, word: &str) -> Vec<u32> {
-    let own = [format!("POD_NAMESPACE={}", namespace.name()), format!("POD_NAME={pod}")];
-    let holds = |pid: u32, file: &str, text: &str| {
-        let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-        bytes.split(|byte| *byte == 0).any(|part| part == text.as_bytes())
-    };
-    let numbers = fs::read_dir("/proc").unwrap().flatten();
-    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let is_own = |pid: &u32| own.iter().all(|variable| holds(*pid, "environ", variable));
-    numbers.filter(is_own).filter(|pid| holds(*pid, "cmdline", word)).collect()
-}
-
 /// Returns the one worker of an agent.
 #[track_caller]
 fn worker(namespace: &Namespace<'_>, pod: &str) -> u32 {
-    let [worker] = processes(namespace, pod, "worker")[..] else { panic!("there is one worker") };
+    let [worker] = agent_processes(namespace.name(), pod, "worker")[..] else {
+        panic!("there is one worker")
+    };
     worker
 }
 
 /// A directory of an agent's container, seen from outside.
 fn inside(process: u32, path: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{process}/root{path}"))
-}
-
-fn signal(process: u32, name: &str) {
-    assert!(Command::new("kill").args([name, &process.to_string()]).status().unwrap().success());
 }

@@ -23,10 +23,10 @@ mod c07;
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use stoker_testkit::node::{Node, succeed};
+use stoker_testkit::node::{Node, agent_processes, succeed};
 use stoker_testkit::quickstart::{
     self, NAMESPACE, OPERATOR, OPERATOR_NAMESPACE, POD, Quickstart, SYNC,
 };
@@ -136,19 +136,9 @@ impl World {
         self.pod(&count).parse().unwrap_or(0)
     }
 
-    /// The processes of the gateway's agent, as this machine numbers them: those with this word
-    /// among their arguments, or all.
+    /// The processes of the gateway's agent: those with this word among their arguments, or all.
     fn agent(&self, word: &str) -> Vec<u32> {
-        let own = [format!("POD_NAMESPACE={NAMESPACE}"), format!("POD_NAME={POD}")];
-        let holds = |pid: u32, file: &str, text: &str| {
-            let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-            bytes.split(|byte| *byte == 0).any(|part| part == text.as_bytes())
-        };
-        let numbers = fs::read_dir("/proc").unwrap().flatten();
-        let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let is_own = |pid: &u32| own.iter().all(|variable| holds(*pid, "environ", variable));
-        let is_meant = |pid: &u32| word.is_empty() || holds(*pid, "cmdline", word);
-        numbers.filter(is_own).filter(is_meant).collect()
+        agent_processes(NAMESPACE, POD, word)
     }
 
     fn wait_ready(&self) {
@@ -193,9 +183,4 @@ impl Drop for Stopped<'_> {
         self.world.operator(&["scale", &format!("--replicas={}", self.replicas)]);
         self.world.operator(&["rollout status", "--timeout=90s"]);
     }
-}
-
-fn signal(process: u32, name: &str) {
-    // It may have ended by itself.
-    Command::new("kill").args([name, &process.to_string()]).stderr(Stdio::null()).status().unwrap();
 }

@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 pub use inside::run as run_inside;
-pub use pod::Pod;
+pub use pod::{Pod, agent_processes, signal};
 pub use policy::Enforced;
 pub use relay::{Cut, Exposed};
 

@@ -3,9 +3,10 @@
 
 use std::fs;
 
+use stoker_testkit::node::{agent_processes, signal};
 use stoker_testkit::wait::eventually;
 
-use super::{POD, Setup, processes, signal, worker};
+use super::{POD, Setup, worker};
 
 // R14: the worker dies, the gateway's pod stays ready.
 #[test]
@@ -21,11 +22,9 @@ fn c02_a_killed_worker_returns_and_its_container_stays() {
     let half = (128 << 20).to_string();
     assert!(limit.contains(&half), "{limit}");
     assert_eq!(read("oom_score_adj").trim(), "1000");
-    signal(before, "-KILL");
-    eventually(
-        "another worker",
-        || matches!(processes(&namespace, POD, "worker")[..], [other] if other != before),
-    );
+    signal(before, "KILL");
+    let workers = || agent_processes(namespace.name(), POD, "worker");
+    eventually("another worker", || matches!(workers()[..], [other] if other != before));
     assert_eq!(pod.field("{.status.containerStatuses[0].restartCount}"), "0");
     let ready = "{.status.conditions[?(@.type=='Ready')].status}";
     assert_eq!(pod.field(ready), "True");

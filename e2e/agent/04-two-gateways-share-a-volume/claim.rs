@@ -6,9 +6,10 @@ use std::os::unix::fs::chown;
 use std::path::Path;
 
 use stoker_testkit::git::Tree;
+use stoker_testkit::node::signal;
 use stoker_testkit::wait::eventually;
 
-use super::{POD, SYNCED, Setup, signal, wait_report, worker};
+use super::{POD, SYNCED, Setup, wait_report, worker};
 
 const OTHER: &str = "plant-1";
 const USER: u32 = 2003;
@@ -18,13 +19,9 @@ fn path(number: u32) -> String {
     format!("projects/line-{}/r{number}/data.json", number % 20)
 }
 
-/// Says whether a run is writing files beside the live ones.
+/// Says whether a run is writing files, which wait in this directory until all are there.
 fn is_writing(data: &Path) -> bool {
-    let children = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
-    let is_temporary = |name: &str| name.starts_with(".stoker-");
-    children(&data.join("projects/line-0")).any(|resource| {
-        children(&resource.path()).any(|file| file.file_name().to_str().is_some_and(is_temporary))
-    })
+    fs::read_dir(data.join(".sync-staging")).is_ok_and(|mut staged| staged.next().is_some())
 }
 
 // A7: exactly one writes; the other says who; a dead holder's lock is taken over.
@@ -43,7 +40,7 @@ fn c04_one_agent_writes_and_the_other_says_which() {
     let commit = world.advance(&namespace, many);
     eventually("files are being written", || is_writing(&data));
     let holder = worker(&namespace, POD);
-    signal(holder, "-STOP");
+    signal(holder, "STOP");
     assert!(is_writing(&data), "it was stopped in the middle");
 
     world.start(&namespace, &setup(OTHER));
@@ -51,7 +48,7 @@ fn c04_one_agent_writes_and_the_other_says_which() {
     assert!(report.contains(&format!("on {POD} since")), "{report}");
     assert!(!data.join(path(0)).exists(), "the other one wrote nothing");
 
-    signal(holder, "-KILL");
+    signal(holder, "KILL");
     for pod in [OTHER, POD] {
         wait_report(&namespace, pod, &[SYNCED, commit.as_str()]);
     }

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stoker_testkit::git::{Edit, Tree};
+use stoker_testkit::node::signal;
 use stoker_testkit::wait::eventually;
 
-use super::{CONTAINERS, World, signal};
+use super::{CONTAINERS, World};
 
 const FILES: u32 = 5000;
 /// Since when the pod is ready: it changes with every change of readiness.
@@ -21,7 +22,7 @@ fn c04_a_worker_killed_mid_sync_mixes_no_files_and_the_gateway_stays_in_service(
     sync(&world, "first", |_| {});
     let restarts = || CONTAINERS.map(|(list, name)| world.restarts(list, name));
     let before = (world.pod(READY_SINCE), restarts());
-    sync(&world, "by a signal", |worker| signal(worker, "-KILL"));
+    sync(&world, "by a signal", |worker| signal(worker, "KILL"));
     sync(&world, "for want of memory", run_out_of_memory);
     assert_eq!((world.pod(READY_SINCE), restarts()), before, "the pod was ready all the time");
 }
@@ -31,15 +32,14 @@ fn c04_a_worker_killed_mid_sync_mixes_no_files_and_the_gateway_stays_in_service(
 fn sync(world: &World, content: &str, interrupt: impl Fn(u32)) {
     let tree = (0..FILES).fold(Tree::new(), |tree, number| tree.file(path(number), content));
     let commit = world.quickstart.repo().commit(Edit::put(tree)).unwrap().to_string();
-    let resource = world.data.join(path(0)).parent().unwrap().to_owned();
-    eventually("files are being written", || is_writing(&resource));
+    eventually("files are being written", || is_writing(&world.data));
     for worker in world.agent("worker") {
         interrupt(worker);
     }
     eventually("the commit arrives", || world.gateway("syncedCommit") == commit);
     let read = |number| fs::read_to_string(world.data.join(path(number))).unwrap_or_default();
     let mixed = (0..FILES).filter(|number| read(*number) != content).count();
-    assert_eq!((mixed, is_writing(&resource)), (0, false), "{content}");
+    assert_eq!((mixed, is_writing(&world.data)), (0, false), "{content}");
     world.wait_synced();
 }
 
@@ -47,10 +47,9 @@ fn path(number: u32) -> String {
     format!("projects/line-{}/resources/r{number}.json", number % 20)
 }
 
-/// Says whether a run has temporary files in this directory.
-fn is_writing(directory: &Path) -> bool {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with(".stoker-"))
+/// Says whether a run is writing files, which wait in this directory until all are there.
+fn is_writing(data: &Path) -> bool {
+    fs::read_dir(data.join(".sync-staging")).is_ok_and(|mut staged| staged.next().is_some())
 }
 
 /// Lowers the memory limit of the agent's container until the kernel has killed the worker.

@@ -1,9 +1,8 @@
 //! All processes of the agent's container are killed at once, as the kernel does on cgroup v2 when
 //! the container runs out of memory. The container restarts, and the pod is ready soon after.
 
+use stoker_testkit::node::signal;
 use stoker_testkit::wait::eventually;
-
-use super::signal;
 
 const AGENT: (&str, &str) = ("initContainerStatuses", "stoker-agent");
 const STARTED: &str =
@@ -19,7 +18,7 @@ fn c05_a_container_that_is_killed_whole_is_ready_seconds_after_its_restart() {
     world.fresh_pod();
     let before = world.restarts(AGENT.0, AGENT.1);
     for process in world.agent("") {
-        signal(process, "-KILL");
+        signal(process, "KILL");
     }
     eventually("the container is started again", || world.restarts(AGENT.0, AGENT.1) > before);
     world.wait_ready();

@@ -10,22 +10,39 @@ use stoker_testkit::wait::eventually;
 const GATEWAYS: usize = 50;
 const SYNCED: &str =
     "{.status.gateways.discovered} {.status.gateways.synced} {.status.lastSyncCommit}";
+/// What fifty agents usually ask for is more than a small node has.
+const SMALL: &str = r#"{"spec":{"agent":{"resources":{"requests":{"cpu":"1m","memory":"8Mi"}}}}}"#;
+const USUAL: &str = r#"{"spec":{"agent":null}}"#;
 
 // R36: 50 agents report at once, none is lost.
 #[test]
 fn c07_fifty_gateways_get_a_commit_and_all_report_it() {
     let Some(world) = super::world() else { return };
+    let patch = |patch| world.kubectl(&["patch", "gatewaysync", SYNC, "--type=merge", "-p", patch]);
+    patch(SMALL);
     world.apply(&include_str!("gateways.yaml").replace("NAMESPACE", NAMESPACE));
-    world.kubectl(&["rollout", "status", "statefulset/fleet", "--timeout=5m"]);
-    world.wait_synced();
+    // Where fifty pods at once keep a small machine busy, the webhook may be too late for some: they
+    // come up without an agent, and their successors have one.
+    let are_complete = (0..5).any(|_| {
+        world.kubectl(&["rollout", "status", "statefulset/fleet", "--timeout=8m"]);
+        let without = ["pods", "--selector=app=fleet,stoker.io/agent!=true", "--output=name"];
+        world.kubectl(&[&["delete"], &without[..], &["--timeout=2m"]].concat()).is_empty()
+    });
+    assert!(are_complete, "all gateways have an agent");
+    let all = GATEWAYS + 1;
+    let count = format!("--for=jsonpath={{.status.gateways.synced}}={all}");
+    world.kubectl(&["wait", "gatewaysync", SYNC, &count, "--timeout=5m"]);
     let fresh = Tree::new().file("projects/line-50/project.json", r#"{"title": "Line 50"}"#);
     let commit = world.quickstart.repo().commit(Edit::put(fresh)).unwrap();
     let started = Instant::now();
-    let all = GATEWAYS + 1;
+    let synced = format!("--for=jsonpath={{.status.lastSyncCommit}}={commit}");
+    world.kubectl(&["wait", "gatewaysync", SYNC, &synced, "--timeout=5m"]);
+    let took = started.elapsed();
     let path = format!("--output=jsonpath={SYNCED}");
     eventually("all gateways have the commit", || {
         world.kubectl(&["get", "gatewaysync", SYNC, &path]) == format!("{all} {all} {commit}")
     });
-    eprintln!("{all} gateways have the commit {:?} after it was made", started.elapsed());
+    eprintln!("{all} gateways have a commit {took:?} after it was made; polling is every 5 s");
     world.kubectl(&["delete", "statefulset", "fleet", "--cascade=foreground", "--timeout=5m"]);
+    patch(USUAL);
 }

@@ -1,5 +1,6 @@
 //! A pod on the node, looked at through kubectl as a person would.
 
+use std::fs;
 use std::process::{Command, Output};
 
 use super::succeed;
@@ -57,4 +58,31 @@ impl Pod<'_> {
         command.arg(verb);
         command
     }
+}
+
+/// Returns the processes of a pod's agent, as this machine numbers them: those with this word among
+/// their arguments, or all of them where it is empty.
+///
+/// # Panics
+/// When processes can't be listed.
+pub fn agent_processes(namespace: &str, pod: &str, word: &str) -> Vec<u32> {
+    let own = [format!("POD_NAMESPACE={namespace}"), format!("POD_NAME={pod}")];
+    let holds = |pid: u32, file: &str, text: &str| {
+        let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        bytes.split(|byte| *byte == 0).any(|part| part == text.as_bytes())
+    };
+    let entries = fs::read_dir("/proc").expect("processes are listed").flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_own = |pid: &u32| own.iter().all(|variable| holds(*pid, "environ", variable));
+    let is_meant = |pid: &u32| word.is_empty() || holds(*pid, "cmdline", word);
+    numbers.filter(is_own).filter(is_meant).collect()
+}
+
+/// Sends a signal, such as `KILL`, to a process; one that has ended by itself needs none.
+///
+/// # Panics
+/// When `kill` is not on this machine.
+pub fn signal(process: u32, name: &str) {
+    let mut kill = Command::new("kill");
+    kill.args(["-s", name, &process.to_string()]).output().expect("kill is on this machine");
 }
