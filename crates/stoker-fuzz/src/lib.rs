@@ -6,6 +6,9 @@
 
 mod admission;
 pub mod mutate;
+mod payload;
+
+use stoker_api::condition::Requester;
 
 /// A function that takes any bytes.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +23,34 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "admission_review", run: admission::review },
     Target { name: "annotations", run: admission::annotations },
+    Target { name: "payload_argocd", run: |input| payload::read(Requester::Argocd, None, input) },
+    Target {
+        name: "payload_azuredevops",
+        run: |input| payload::read(Requester::Azuredevops, None, input),
+    },
+    Target {
+        name: "payload_bitbucket",
+        run: |input| payload::read(Requester::Bitbucket, Some("x-event-key"), input),
+    },
+    Target {
+        name: "payload_flux",
+        run: |input| payload::read(Requester::Flux, Some("gotk-component"), input),
+    },
+    Target { name: "payload_generic", run: |input| payload::read(Requester::Generic, None, input) },
+    Target {
+        name: "payload_gitea",
+        run: |input| payload::read(Requester::Gitea, Some("x-gitea-event"), input),
+    },
+    Target {
+        name: "payload_github",
+        run: |input| payload::read(Requester::Github, Some("x-github-event"), input),
+    },
+    Target {
+        name: "payload_gitlab",
+        run: |input| payload::read(Requester::Gitlab, Some("x-gitlab-event"), input),
+    },
+    Target { name: "payload_kargo", run: |input| payload::read(Requester::Kargo, None, input) },
+    Target { name: "payload_scan", run: payload::scan },
 ];
 
 /// Runs a target.

@@ -82,8 +82,18 @@ macro_rules! targets {
     };
 }
 
-// D5: the promise about hostile bodies.
+// D5, E5: the promise about hostile bodies.
 targets! {
     admission_review
     annotations
+    payload_argocd
+    payload_azuredevops
+    payload_bitbucket
+    payload_flux
+    payload_generic
+    payload_gitea
+    payload_github
+    payload_gitlab
+    payload_kargo
+    payload_scan
 }
