@@ -137,7 +137,7 @@ impl World {
     }
 
     /// The processes of the gateway's agent: those with this word among their arguments, or all.
-    fn agent(&self, word: &str) -> Vec<u32> {
+    fn agent(word: &str) -> Vec<u32> {
         agent_processes(NAMESPACE, POD, word)
     }
 

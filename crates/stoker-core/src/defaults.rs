@@ -64,13 +64,13 @@ pub enum Error {
 
 impl Defaults {
     /// Reads and validates defaults.
-    pub fn parse(value: Value) -> Result<Self, Error> {
+    pub fn parse(value: &Value) -> Result<Self, Error> {
         if value.is_null() {
             return Ok(Self::default());
         }
         let read: Self = serde_json::from_value(value.clone()).map_err(Error::Shape)?;
         let kept = serde_json::to_value(&read).map_err(Error::Shape)?;
-        if let Some(key) = lost(&value, &kept) {
+        if let Some(key) = lost(value, &kept) {
             return Err(Error::Unknown(key));
         }
         read.check().map_err(Error::Value)?;
@@ -179,7 +179,7 @@ mod tests {
     use crate::testing::plant;
 
     fn defaults() -> Defaults {
-        Defaults::parse(json!({
+        Defaults::parse(&json!({
             "polling": { "interval": "5m" },
             "git": { "timeout": "2m" },
             "sync": { "defaults": {
@@ -225,7 +225,7 @@ mod tests {
         let before = plant().build().spec;
         let mut spec = before.clone();
         for empty in [Value::Null, json!({}), json!({ "sync": {}, "logLevel": "warn" })] {
-            let defaults = Defaults::parse(empty).unwrap();
+            let defaults = Defaults::parse(&empty).unwrap();
             assert!(defaults.is_empty());
             defaults.apply(&mut spec);
         }
@@ -246,7 +246,7 @@ mod tests {
             (json!({ "sync": { "defaults": { "vars": { "a-b": "" } } } }), "vars.a-b"),
             (json!([1]), "shape"),
         ] {
-            let error = Defaults::parse(value).unwrap_err().to_string();
+            let error = Defaults::parse(&value).unwrap_err().to_string();
             assert!(error.contains(named), "{error}");
         }
     }

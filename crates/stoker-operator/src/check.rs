@@ -52,16 +52,16 @@ pub(crate) struct Arguments {
 #[group(id = "checked-webhook")]
 pub(crate) struct Webhook {
     /// The Service of the admission webhook
-    #[arg(long, required = false, value_name = "NAME")]
-    pub(crate) webhook_service: String,
+    #[arg(long = "webhook-service", required = false, value_name = "NAME")]
+    pub(crate) service: String,
 
     /// The `MutatingWebhookConfiguration` that must trust the webhook's certificate
-    #[arg(long, required = false, value_name = "NAME")]
-    pub(crate) webhook_configuration: String,
+    #[arg(long = "webhook-configuration", required = false, value_name = "NAME")]
+    pub(crate) mutating: String,
 
     /// The `ValidatingWebhookConfiguration` that must trust the webhook's certificate
-    #[arg(long, required = false, value_name = "NAME")]
-    pub(crate) validating_webhook_configuration: String,
+    #[arg(long = "validating-webhook-configuration", required = false, value_name = "NAME")]
+    pub(crate) validating: String,
 
     /// The namespace in which a pod is created as a dry run
     #[arg(long, required = false, value_name = "NAMESPACE")]
@@ -88,16 +88,16 @@ type Finding = Result<(), String>;
 
 /// Runs every check.
 pub(crate) async fn run(client: &Client, arguments: &Arguments) -> Result<(), Error> {
-    let mut findings = vec![report("definitions", retry(|| definition::check(client)).await)?];
+    let mut findings = vec![report("definitions", &retry(|| definition::check(client)).await)?];
     if let Some(name) = &arguments.lease {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &arguments.namespace);
-        findings.push(report("lease", retry(|| check_lease(&leases, name)).await)?);
+        findings.push(report("lease", &retry(|| check_lease(&leases, name)).await)?);
     }
     if let Some(webhook) = &arguments.webhook {
-        let service = format!("{}.{}.svc", webhook.webhook_service, arguments.namespace);
+        let service = format!("{}.{}.svc", webhook.service, arguments.namespace);
         let trust = retry(|| check_trust(client, webhook, &service)).await;
-        findings.push(report("caBundle", trust)?);
-        findings.push(report("injection", retry(|| check_injection(client, webhook)).await)?);
+        findings.push(report("caBundle", &trust)?);
+        findings.push(report("injection", &retry(|| check_injection(client, webhook)).await)?);
     }
     let failed = findings.iter().filter(|passed| !**passed).count();
     if failed == 0 { Ok(()) } else { Err(Error::Failed { failed, all: findings.len() }) }
@@ -118,9 +118,9 @@ where
 }
 
 /// Prints a finding; returns whether the check passed.
-fn report(name: &str, finding: Finding) -> Result<bool, Error> {
+fn report(name: &str, finding: &Finding) -> Result<bool, Error> {
     let mut output = io::stdout().lock();
-    match &finding {
+    match finding {
         Ok(()) => writeln!(output, "ok    {name}"),
         Err(text) => writeln!(output, "FAIL  {name}: {text}"),
     }
@@ -148,14 +148,14 @@ fn judge_lease(name: &str, lease: &LeaseSpec, now: Timestamp) -> Finding {
 }
 
 async fn check_trust(client: &Client, webhook: &Webhook, service: &str) -> Finding {
-    let name = &webhook.webhook_configuration;
+    let name = &webhook.mutating;
     let configurations: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
     let found = configurations.get(name).await;
     let found = found.map_err(|error| unreadable("MutatingWebhookConfiguration", name, &error))?;
     for hook in found.webhooks.unwrap_or_default() {
         handshake::check(service, &bundle(name, &hook.client_config)?).await?;
     }
-    let name = &webhook.validating_webhook_configuration;
+    let name = &webhook.validating;
     let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     let found = configurations.get(name).await;
     let found =

@@ -60,7 +60,7 @@ fn load(path: &Path) -> Result<Loaded, Error> {
     let value = serde_saphyr::from_slice(&text)
         .map_err(|source| Error::Yaml { path: own(), source: Box::new(source) })?;
     let defaults =
-        Defaults::parse(value).map_err(|source| Error::Content { path: own(), source })?;
+        Defaults::parse(&value).map_err(|source| Error::Content { path: own(), source })?;
     let filter = defaults.log_level.as_deref().map(str::parse).transpose();
     let filter = filter.map_err(|source| Error::LogLevel { path: own(), source })?;
     Ok(Loaded { text, defaults, filter })

@@ -133,6 +133,7 @@ async fn operate(client: Client, arguments: Arguments) -> Result<(), Error> {
             });
         }
         let part = controller::run(shared.clone(), settings, metrics, bootstrap.clone());
+        let part = Box::pin(part);
         let leadership = shared.leadership.clone();
         parts.spawn(async move {
             let ended = part.await;

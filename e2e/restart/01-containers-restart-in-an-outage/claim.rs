@@ -40,7 +40,7 @@ fn c01_gateway_and_agent_restart_in_place_without_the_api_server() {
     let Some(world) = super::world() else { return };
     let uid = world.fresh_pod();
     let gateway = world.node().forward(&format!("{}:8088", world.pod("{.status.podIP}")));
-    let before = world.agent("worker");
+    let before = World::agent("worker");
     let ids = CONTAINERS.map(|(_, name)| world.node().container_id(NAMESPACE, POD, name));
     eventually("the gateway responds", || responds(gateway));
     let outage = world.node().suspend(Component::ApiServer);
@@ -49,7 +49,7 @@ fn c01_gateway_and_agent_restart_in_place_without_the_api_server() {
     }
     eventually("the gateway responds again", || responds(gateway));
     let is_new = |worker: &u32| !before.contains(worker);
-    eventually("the agent runs again", || world.agent("worker").iter().any(is_new));
+    eventually("the agent runs again", || World::agent("worker").iter().any(is_new));
     drop(outage);
     world.wait_ready();
     assert_eq!(world.uid(), uid, "it is still the same pod");

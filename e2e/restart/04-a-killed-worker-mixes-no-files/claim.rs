@@ -33,7 +33,7 @@ fn sync(world: &World, content: &str, interrupt: impl Fn(u32)) {
     let tree = (0..FILES).fold(Tree::new(), |tree, number| tree.file(path(number), content));
     let commit = world.quickstart.repo().commit(Edit::put(tree)).unwrap().to_string();
     eventually("files are being written", || is_writing(&world.data));
-    for worker in world.agent("worker") {
+    for worker in World::agent("worker") {
         interrupt(worker);
     }
     eventually("the commit arrives", || world.gateway("syncedCommit") == commit);

@@ -4,6 +4,8 @@
 use stoker_testkit::node::signal;
 use stoker_testkit::wait::eventually;
 
+use super::World;
+
 const AGENT: (&str, &str) = ("initContainerStatuses", "stoker-agent");
 const STARTED: &str =
     "{.status.initContainerStatuses[?(@.name=='stoker-agent')].state.running.startedAt}";
@@ -17,7 +19,7 @@ fn c05_a_container_that_is_killed_whole_is_ready_seconds_after_its_restart() {
     let Some(world) = super::world() else { return };
     world.fresh_pod();
     let before = world.restarts(AGENT.0, AGENT.1);
-    for process in world.agent("") {
+    for process in World::agent("") {
         signal(process, "KILL");
     }
     eventually("the container is started again", || world.restarts(AGENT.0, AGENT.1) > before);

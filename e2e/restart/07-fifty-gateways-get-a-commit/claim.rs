@@ -37,12 +37,12 @@ fn c07_fifty_gateways_get_a_commit_and_all_report_it() {
     let started = Instant::now();
     let synced = format!("--for=jsonpath={{.status.lastSyncCommit}}={commit}");
     world.kubectl(&["wait", "gatewaysync", SYNC, &synced, "--timeout=5m"]);
-    let took = started.elapsed();
-    let path = format!("--output=jsonpath={SYNCED}");
+    let seconds = started.elapsed().as_secs();
+    let output = format!("--output=jsonpath={SYNCED}");
     eventually("all gateways have the commit", || {
-        world.kubectl(&["get", "gatewaysync", SYNC, &path]) == format!("{all} {all} {commit}")
+        world.kubectl(&["get", "gatewaysync", SYNC, &output]) == format!("{all} {all} {commit}")
     });
-    eprintln!("{all} gateways have a commit {took:?} after it was made; polling is every 5 s");
+    eprintln!("{all} gateways have a commit {seconds} s after it was made; polling is every 5 s");
     world.kubectl(&["delete", "statefulset", "fleet", "--cascade=foreground", "--timeout=5m"]);
     patch(USUAL);
 }

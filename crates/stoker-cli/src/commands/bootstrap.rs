@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
 use serde::Serialize;
@@ -131,15 +131,12 @@ struct InForce {
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     cluster::run(&arguments.cluster, context, async |cluster| {
         let in_force = in_force(&cluster).await?;
-        match (arguments.action, &arguments.pod) {
-            (Action::Explain, Some(pod)) => {
-                let document = explain(&cluster, &in_force, pod).await?;
-                context.console.result(&document, &document.text(), None);
-            }
-            _ => {
-                let document = status(&cluster, &in_force).await?;
-                context.console.result(&document, &document.text(), None);
-            }
+        if let (Action::Explain, Some(pod)) = (arguments.action, &arguments.pod) {
+            let document = explain(&cluster, &in_force, pod).await?;
+            context.console.result(&document, &document.text(), None);
+        } else {
+            let document = status(&cluster, &in_force).await?;
+            context.console.result(&document, &document.text(), None);
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -228,13 +225,8 @@ async fn status(cluster: &Cluster, in_force: &InForce) -> Result<StatusDocument,
     }
     listed.sort();
     let published = in_force.object.status.clone().unwrap_or_default();
-    let rows = published.conditions.into_iter().map(|it| ConditionRow {
-        kind: it.type_,
-        status: it.status,
-        reason: it.reason,
-        message: it.message,
-    });
-    let conditions: Vec<ConditionRow> = rows.collect();
+    let conditions: Vec<ConditionRow> =
+        published.conditions.into_iter().map(ConditionRow::from).collect();
     let is_ready =
         |row: &ConditionRow| row.kind == ConditionType::Ready.as_str() && row.status == "True";
     let status = if !conditions.iter().any(is_ready) {
@@ -252,6 +244,13 @@ async fn status(cluster: &Cluster, in_force: &InForce) -> Result<StatusDocument,
         pods,
         listed,
     })
+}
+
+impl From<Condition> for ConditionRow {
+    fn from(condition: Condition) -> Self {
+        let Condition { type_: kind, status, reason, message, .. } = condition;
+        Self { kind, status, reason, message }
+    }
 }
 
 impl StatusDocument {
@@ -389,7 +388,7 @@ mod tests {
         InForce { object, policy, selector: LabelSelector::default() }
     }
 
-    fn pod(annotations: serde_json::Value) -> Pod {
+    fn pod(annotations: &serde_json::Value) -> Pod {
         serde_json::from_value(json!({
             "metadata": { "name": "press-0", "annotations": annotations },
             "spec": { "containers": [{ "name": "app", "image": "nginx" }] },
@@ -397,7 +396,7 @@ mod tests {
         .unwrap()
     }
 
-    fn explained(annotations: serde_json::Value, is_served: bool) -> String {
+    fn explained(annotations: &serde_json::Value, is_served: bool) -> String {
         let none = BTreeMap::new();
         let space = bootstrap::Namespace { name: "line-1", annotations: &none, certificates: None };
         describe(&pod(annotations), space, &in_force(), is_served).text()
@@ -405,19 +404,19 @@ mod tests {
 
     #[test]
     fn a_pod_is_explained_with_what_decides() {
-        let text = explained(json!({ "stoker.io/bootstrap-registry": "disabled" }), true);
+        let text = explained(&json!({ "stoker.io/bootstrap-registry": "disabled" }), true);
         assert!(text.starts_with("line-1/press-0: missed\n"), "{text}");
         let expected =
             "registry: off, decided by annotation stoker.io/bootstrap-registry of the pod\n";
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("pull secret: on, decided by the policy\n"), "{text}");
-        let text = explained(json!({}), true);
+        let text = explained(&json!({}), true);
         assert!(
             text.contains("/spec/containers/0/image: \"r.example/hub/library/nginx\""),
             "{text}"
         );
         assert!(text.contains("/spec/imagePullSecrets: [{\"name\":\"pull\"}]"), "{text}");
-        let text = explained(json!({}), false);
+        let text = explained(&json!({}), false);
         assert!(text.starts_with("line-1/press-0: not-served\n"), "{text}");
         assert!(text.ends_with("if it were created now, nothing would change"), "{text}");
     }

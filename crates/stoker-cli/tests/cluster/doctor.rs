@@ -44,7 +44,9 @@ const FAULTS: [Fault; 17] = [
 
 #[test]
 fn every_fault_is_found_and_the_printed_command_clears_it() {
-    FAULTS.iter().for_each(|(code, seed)| found_and_cleared(code, *seed));
+    for (code, seed) in FAULTS {
+        found_and_cleared(code, seed);
+    }
 }
 
 fn found_and_cleared(code: &str, seed: fn(&World)) {

@@ -1,6 +1,7 @@
 //! A PodBootstrap, checked and ready to be used for every pod.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fmt::{self, Display, Formatter};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -99,7 +100,10 @@ impl Policy {
         hasher.update(self.digest);
         hasher.update(certificates.filter(|_| self.ca.is_some()).unwrap_or_default());
         let digest = hasher.finalize();
-        digest.iter().take(MARK / 2).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+        digest.iter().take(MARK / 2).fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("a string takes any text");
+            text
+        })
     }
 
     /// Says whether the policy mounts certificates.

@@ -152,6 +152,8 @@ fn an_ephemeral_container_gets_no_volume_that_the_pod_lacks() {
 }
 
 // K6, I2: pod before namespace before policy, and the specific annotation before the general one.
+type Annotations<'a> = &'a [(&'a str, &'a str)];
+
 #[test]
 fn the_first_finding_decides_for_every_manipulation() {
     let enabled = |pod: &[(&str, &str)], space: &[(&str, &str)], policy: &Policy| {
@@ -165,7 +167,7 @@ fn the_first_finding_decides_for_every_manipulation() {
     let (usual, excluding) = (policy(), compile(&excluding).unwrap());
     let (on, off) = ([true; 4], [false; 4]);
     let general = |value| [("bootstrap", value)];
-    let table: &[(&[(&str, &str)], &[(&str, &str)], &Policy, [bool; 4])] = &[
+    let table: &[(Annotations<'_>, Annotations<'_>, &Policy, [bool; 4])] = &[
         (&[], &[], &usual, on),
         (&[], &[], &excluding, off),
         (&general("disabled"), &[], &usual, off),

@@ -213,7 +213,7 @@ async fn ca_bundle(bootstrap: &Bootstrap, named: Option<&CaBundle>) {
         (None, None) => {
             let why = "caBundle.source names neither a ConfigMap nor a ClusterTrustBundle: add one";
             set(bootstrap, Copied::CaBundle, None, Source::Missing(why.to_owned()));
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

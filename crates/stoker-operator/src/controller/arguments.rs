@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     #[arg(long, env = "STOKER_SECRET_ACCESS", value_name = "RIGHT", default_value = "watch")]
     pub(crate) secret_access: SecretAccess,
 
-    /// The ClusterRole that may write Secrets: the controller binds itself to it where a GatewaySync
+    /// The cluster role that may write Secrets: the controller binds itself to it where a GatewaySync
     /// has a GitHub App
     #[arg(
         long,
@@ -115,7 +115,7 @@ pub(crate) struct Settings {
 /// The right to write the tokens of GitHub Apps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TokenWriter {
-    /// The ClusterRole that has it.
+    /// The cluster role that has it.
     pub(crate) role: String,
     /// The service account that gets it.
     pub(crate) account: String,

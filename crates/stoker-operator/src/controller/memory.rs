@@ -29,8 +29,9 @@ pub(crate) struct Memory {
     pub(crate) bucket: Bucket,
     /// The request that was seen last.
     pub(crate) asked: Option<Asked>,
-    /// When the newest push event was sent; none within, where there was none so far.
-    pub(crate) push_event: Option<Option<Timestamp>>,
+    /// When the newest push event was sent, as the last pass saw it; the earliest time there is,
+    /// where there was no push event.
+    pub(crate) push_event: Option<Timestamp>,
     /// When its host key was last to be forgotten.
     pub(crate) forgotten: Option<Instant>,
     /// What is kept of its credentials.

@@ -255,8 +255,9 @@ fn new_push_event(context: &Context, key: &Key, sync: &GatewaySync) -> Option<Re
     let time = |at| annotation(sync, at).and_then(|text| text.parse::<Timestamp>().ok());
     let newest = time(Annotation::RecheckAt).max(time(Annotation::RequestedAt));
     let is_new = context.memories.with(key, |memory| {
-        let before = memory.push_event.replace(newest.or(memory.push_event.flatten()));
-        newest.is_some() && before.is_some_and(|before| newest > before)
+        let before = memory.push_event;
+        memory.push_event = newest.or(before).or(Some(Timestamp::MIN));
+        before.is_some() && newest > before
     });
     let by = is_new.then(|| asked_by(sync))?;
     (by.trigger() == Trigger::Webhook).then_some(by)

@@ -1,7 +1,7 @@
 //! Restarts pods that lack an agent, or whose agent is out of date, by the Eviction API only.
 //!
 //! `stoker_core::repair` decides. This part reads what the decision needs, writes the record before
-//! it evicts, and leaves the rest to the workload that owns the pod. A PodDisruptionBudget has the
+//! it evicts, and leaves the rest to the workload that owns the pod. A `PodDisruptionBudget` has the
 //! last word: the API server refuses, and the pod is looked at again.
 //!
 //! While no pod needs a restart, nothing is read.
@@ -99,7 +99,7 @@ struct Looked {
 /// What became of an eviction.
 enum Evicted {
     Done,
-    /// A PodDisruptionBudget does not allow it now.
+    /// A `PodDisruptionBudget` does not allow it now.
     Refused,
     /// The pod is another one by now, or gone.
     Gone,
@@ -132,7 +132,7 @@ pub(crate) async fn follow(context: &Context) {
             report(&needs, &mut looked);
         // While everything is stopped, nothing is restarted.
         } else if context.cache.emergency().is_none() {
-            repair(context, &needs, &mut looked).await;
+            Box::pin(repair(context, &needs, &mut looked)).await;
         }
     }
 }
@@ -156,7 +156,7 @@ async fn repair(context: &Context, needs: &[Need], looked: &mut HashMap<String, 
     let is_due = |need: &&Need| looked.get(&need.pod.uid).is_none_or(|it| it.again <= now);
     let due: Vec<&Need> = needs.iter().filter(is_due).take(LOOKS).collect();
     for need in due {
-        let found = tokio::time::timeout(WITHIN, attend(context, need)).await;
+        let found = tokio::time::timeout(WITHIN, Box::pin(attend(context, need))).await;
         let (result, pause) = match found {
             Ok(Ok(found)) => found,
             Ok(Err(error)) => (Chain(&error).to_string(), WAIT),

@@ -223,15 +223,12 @@ impl Slot {
 fn announce(target: &Target, annotations: &Annotations) {
     let Target { namespace, name } = target;
     let get = |annotation: Annotation| annotations.get(annotation.as_str()).map(String::as_str);
-    match get(Annotation::RequestedRef) {
-        Some(git_ref) => {
-            let source = get(Annotation::RequestedBy);
-            tracing::info!(namespace, name, source, git_ref, "wrote a requested ref");
-        }
-        None => {
-            let source = get(Annotation::RecheckBy);
-            tracing::info!(namespace, name, source, "wrote a push event");
-        }
+    if let Some(git_ref) = get(Annotation::RequestedRef) {
+        let source = get(Annotation::RequestedBy);
+        tracing::info!(namespace, name, source, git_ref, "wrote a requested ref");
+    } else {
+        let source = get(Annotation::RecheckBy);
+        tracing::info!(namespace, name, source, "wrote a push event");
     }
 }
 

@@ -189,7 +189,7 @@ async fn a_burst_is_written_once_a_second_and_the_last_request_counts() {
 // E8
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_thousand_pushes_to_one_branch_the_last_commit_is_announced() {
-    let version = |number: usize| Tree::new().file("projects/p/x", &number.to_string());
+    let version = |number: usize| Tree::new().file("projects/p/x", number.to_string());
     let (repo, first) = Repo::with(version(0)).unwrap();
     let mut commits: Vec<Oid> =
         (1..10).map(|number| repo.commit(version(number)).unwrap()).collect();

@@ -59,7 +59,7 @@ async fn is_closed(mut stream: TlsStream<TcpStream>, mut next: impl FnMut(u32) -
     });
     let mut buffer = vec![0; 64 * 1024];
     let reading = async { while reader.read(&mut buffer).await.is_ok_and(|count| count > 0) {} };
-    let closed = tokio::time::timeout(Duration::from_secs(60), reading).await.is_ok();
+    let closed = tokio::time::timeout(Duration::from_mins(1), reading).await.is_ok();
     sending.abort();
     closed
 }

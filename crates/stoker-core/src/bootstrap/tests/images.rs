@@ -89,9 +89,9 @@ fn every_name_of_the_corpus_is_rewritten_as_the_reference_parser_reads_it() {
             format!("{to}{rest}{}{}", suffix("tag", ":"), suffix("digest", "@"))
         });
         if expected.is_some() {
-            rewritten += 1
+            rewritten += 1;
         } else {
-            kept += 1
+            kept += 1;
         }
         assert_eq!(found, Ok(expected), "{text:?}");
     }

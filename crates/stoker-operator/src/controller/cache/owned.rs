@@ -37,7 +37,7 @@ pub(crate) struct PublishedMetadata {
 /// What a RoleBinding binds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bound {
-    /// The name of the Role or ClusterRole.
+    /// The name of the role or cluster role.
     pub(crate) role: String,
     /// The service accounts.
     pub(crate) accounts: BTreeSet<String>,

@@ -21,9 +21,9 @@ impl Stored {
     /// Reads the record.
     pub(super) async fn read(context: &Context) -> kube::Result<Self> {
         let object = api(context).get_opt(REPAIRS_CONFIG_MAP).await?;
-        let data = object.as_ref().and_then(|object| object.data.as_ref());
-        let content = data.map(Record::parse).unwrap_or_default();
-        Ok(Self { content, object })
+        let record = object.as_ref().and_then(|object| object.data.as_ref());
+        let known = record.map(Record::parse).unwrap_or_default();
+        Ok(Self { content: known, object })
     }
 
     /// Adds an eviction, and stores the record. That fails where another instance wrote it
@@ -35,26 +35,22 @@ impl Stored {
         pod: &Pod,
         workload: &Workload,
     ) -> kube::Result<()> {
-        let now = Timestamp::now();
         let youngest = youngest(context, pod, workload).await?;
-        self.content.add(workload, pod, &need.cause, youngest, now);
+        self.content.add(workload, pod, &need.cause, youngest, Timestamp::now());
         let data = Some(self.content.to_data());
         let parameters = PostParams::default();
-        match self.object.take() {
-            Some(object) => {
-                let object = ConfigMap { data, ..object };
-                api(context).replace(REPAIRS_CONFIG_MAP, &parameters, &object).await?;
-            }
-            None => {
-                let label = (Label::ManagedBy.as_str().to_owned(), MANAGED_BY.to_owned());
-                let metadata = ObjectMeta {
-                    name: Some(REPAIRS_CONFIG_MAP.to_owned()),
-                    labels: Some(BTreeMap::from([label])),
-                    ..ObjectMeta::default()
-                };
-                let object = ConfigMap { metadata, data, ..ConfigMap::default() };
-                api(context).create(&parameters, &object).await?;
-            }
+        if let Some(object) = self.object.take() {
+            let object = ConfigMap { data, ..object };
+            api(context).replace(REPAIRS_CONFIG_MAP, &parameters, &object).await?;
+        } else {
+            let label = (Label::ManagedBy.as_str().to_owned(), MANAGED_BY.to_owned());
+            let metadata = ObjectMeta {
+                name: Some(REPAIRS_CONFIG_MAP.to_owned()),
+                labels: Some(BTreeMap::from([label])),
+                ..ObjectMeta::default()
+            };
+            let object = ConfigMap { metadata, data, ..ConfigMap::default() };
+            api(context).create(&parameters, &object).await?;
         }
         Ok(())
     }
