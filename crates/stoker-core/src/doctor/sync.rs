@@ -169,12 +169,17 @@ impl Patient<'_> {
                 let pinned = condition(status, ConditionType::SshHostKeyVerification);
                 let is_pinned =
                     pinned.is_some_and(|it| it.reason == Reason::HostKeyTrustedOnFirstUse.as_str());
-                let fix = if is_pinned {
-                    // A changed host key is the fault that only a person can judge.
-                    target.annotate(Annotation::ForgetHostKey, "true")
-                } else {
-                    target.stoker("sync-now")
-                };
+                let mut message = message;
+                if is_pinned {
+                    // Only a person can judge a changed host key, so this is not the fix to paste.
+                    let forget = target.annotate(Annotation::ForgetHostKey, "true");
+                    let hint = format!(
+                        "; if the server has a new host key, compare its fingerprint with the \
+                         administrator's, then drop the old one with: {forget}"
+                    );
+                    message.push_str(&hint);
+                }
+                let fix = target.stoker("sync-now");
                 self.problem(Code::RemoteUnreachable, message, fix);
             }
         }

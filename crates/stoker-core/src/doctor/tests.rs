@@ -358,3 +358,20 @@ fn one_gatewaysync_is_looked_at_alone() {
     assert_eq!(alone.len(), 1, "{alone:?}");
     assert_eq!(alone[0].object, "GatewaySync line/other");
 }
+
+#[test]
+fn a_pinned_host_key_is_dropped_by_a_person_who_compared_it_and_not_by_the_fix() {
+    let facts = with_sync(|sync| {
+        refused(sync, Reason::RemoteUnreachable);
+        let pinned = object(json!({
+            "type": ConditionType::SshHostKeyVerification.as_str(), "status": "False",
+            "reason": Reason::HostKeyTrustedOnFirstUse.as_str(), "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }));
+        sync.status.as_mut().unwrap().conditions.push(pinned);
+    });
+    let findings = facts.findings();
+    let found = findings.iter().find(|finding| finding.code == Code::RemoteUnreachable).unwrap();
+    assert!(!found.fix.contains(Annotation::ForgetHostKey.as_str()), "{}", found.fix);
+    assert!(found.message.contains("compare its fingerprint"), "{}", found.message);
+}

@@ -10,6 +10,8 @@
 //! - At most 16 git processes at a time, 6 of them for remotes whose last query failed, 4 for one
 //!   host: remotes that hang stall no others.
 //! - A failing remote is asked again within the larger of its polling interval and 30 s.
+//!
+//! Long: one state machine; a query touches all of its states.
 
 mod pool;
 mod words;

@@ -1,4 +1,6 @@
 //! Reads the facts. A failed read is a fact, too.
+//!
+//! Long: one small function per kind of object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
