@@ -1,7 +1,7 @@
 //! The way to a Kubernetes cluster, for the commands that need one.
 //!
 //! [`run`] reads the kubeconfig, makes a client and runs a command's work on a runtime of its own;
-//! commands without a cluster have neither. [`Cluster::explain`] turns what the API server says
+//! commands without a cluster have neither. [`Cluster::ask`] turns what the API server says
 //! into a failure with a next step.
 
 mod explain;
