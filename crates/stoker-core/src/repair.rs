@@ -80,7 +80,7 @@ pub enum Wait {
     Unavailable,
     /// The pod that was evicted before it still exists.
     Predecessor,
-    /// The webhook can't be reached.
+    /// The webhook does not work.
     Webhook,
     /// Another pod was evicted a moment ago.
     Rate,
@@ -175,7 +175,7 @@ impl Display for Wait {
             Self::Rollout => "its workload rolls out",
             Self::Unavailable => "another pod of its workload is not ready",
             Self::Predecessor => "the pod that was evicted before it still exists",
-            Self::Webhook => "the admission webhook can't be reached",
+            Self::Webhook => "the admission webhook does not answer, or is not trusted",
             Self::Rate => "another pod was evicted a moment ago",
         })
     }

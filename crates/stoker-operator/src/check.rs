@@ -9,7 +9,7 @@
 //! webhook's certificate fits `caBundle` is seen in a handshake.
 
 mod definition;
-mod handshake;
+pub(crate) mod handshake;
 
 use std::fmt::Display;
 use std::io::{self, Write as _};

@@ -22,7 +22,7 @@ pub(super) async fn check(service: &str, bundle: &[u8]) -> Finding {
 }
 
 /// Connects to an address, and expects the certificate of a name.
-pub(super) async fn check_at(host: &str, port: u16, name: &str, bundle: &[u8]) -> Finding {
+pub(crate) async fn check_at(host: &str, port: u16, name: &str, bundle: &[u8]) -> Finding {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(bundle) {
         let certificate = certificate.map_err(|error| format!("caBundle is not PEM: {error}"))?;

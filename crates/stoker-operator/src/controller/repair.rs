@@ -31,7 +31,7 @@ use examine::{Examined, examine};
 /// How often the cache is searched for pods that need a restart.
 const INTERVAL: Duration = Duration::from_secs(5);
 /// How soon a pod is looked at again that has to wait.
-const WAIT: Duration = Duration::from_secs(30);
+const WAIT: Duration = Duration::from_secs(10);
 /// How soon a pod is looked at again for which people have to do something.
 const LEAVE: Duration = Duration::from_mins(10);
 /// Pods that are looked at in one round, so that a long outage costs the API server little.
@@ -124,15 +124,20 @@ pub(crate) async fn follow(context: &Context) {
         return std::future::pending().await;
     }
     let mut looked = HashMap::new();
+    let mut pause = INTERVAL;
     loop {
-        tokio::time::sleep(INTERVAL).await;
+        tokio::time::sleep(pause).await;
+        pause = INTERVAL;
         let needs = context.cache.needs();
         looked.retain(|uid: &String, _| needs.iter().any(|need| need.pod.uid == *uid));
         if context.settings.repair.mode == Mode::Report {
             report(&needs, &mut looked);
         // While everything is stopped, nothing is restarted.
         } else if context.cache.emergency().is_none() {
-            Box::pin(repair(context, &needs, &mut looked)).await;
+            let is_evicted = Box::pin(repair(context, &needs, &mut looked)).await;
+            if is_evicted {
+                pause = context.settings.repair.interval.min(INTERVAL);
+            }
         }
     }
 }
@@ -150,8 +155,8 @@ fn report(needs: &[Need], looked: &mut HashMap<String, Looked>) {
     }
 }
 
-/// Looks at pods until one was evicted.
-async fn repair(context: &Context, needs: &[Need], looked: &mut HashMap<String, Looked>) {
+/// Looks at pods until one was evicted, and says whether one was.
+async fn repair(context: &Context, needs: &[Need], looked: &mut HashMap<String, Looked>) -> bool {
     let now = Instant::now();
     let is_due = |need: &&Need| looked.get(&need.pod.uid).is_none_or(|it| it.again <= now);
     let due: Vec<&Need> = needs.iter().filter(is_due).take(LOOKS).collect();
@@ -167,9 +172,10 @@ async fn repair(context: &Context, needs: &[Need], looked: &mut HashMap<String, 
         announce(context, need, &last, looked.get(&need.pod.uid));
         looked.insert(need.pod.uid.clone(), last);
         if is_evicted {
-            return;
+            return true;
         }
     }
+    false
 }
 
 const EVICTED: &str = "evicted";

@@ -117,7 +117,7 @@ async fn look_ahead(context: &Context, need: &Need, workload: &Workload) -> kube
     };
     let scope = Scope { selector: webhook.selector.as_ref(), labels: &labels, policy };
     let found = outlook(&workload.template, &world, &context.settings.admission, scope);
-    if found == Outlook::Agent && !webhook.is_reachable().await {
+    if found == Outlook::Agent && !webhook.works().await {
         return Ok(Outlook::Unreachable);
     }
     Ok(found)

@@ -1,16 +1,13 @@
 //! The webhook, as the API server is told to call it.
 
-use std::time::Duration;
-
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, WebhookClientConfig,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::api::Api;
 use kube::client::Client;
-use tokio::net::TcpStream;
 
-const WITHIN: Duration = Duration::from_secs(2);
+use crate::check::handshake;
 
 /// What a webhook configuration says.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -19,6 +16,8 @@ pub(super) struct Webhook {
     pub(super) selector: Option<LabelSelector>,
     /// Where it listens; none where that is not known.
     address: Option<Address>,
+    /// The CAs that the API server trusts.
+    bundle: Vec<u8>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,16 +33,16 @@ impl Webhook {
         let webhooks = api.get(name).await?.webhooks.unwrap_or_default();
         Ok(webhooks.into_iter().next().map_or_else(Self::default, |webhook| Self {
             address: Address::of(&webhook.client_config),
+            bundle: webhook.client_config.ca_bundle.map(|bundle| bundle.0).unwrap_or_default(),
             selector: webhook.namespace_selector,
         }))
     }
 
-    /// Says whether something accepts connections there. An address that is not known counts as
-    /// reachable.
-    pub(super) async fn is_reachable(&self) -> bool {
+    /// Says whether the API server can call it: it answers, with a certificate that its
+    /// configuration trusts. An address that is not known counts as one that works.
+    pub(super) async fn works(&self) -> bool {
         let Some(Address { host, port }) = &self.address else { return true };
-        let connected = tokio::time::timeout(WITHIN, TcpStream::connect((host.as_str(), *port)));
-        matches!(connected.await, Ok(Ok(_)))
+        handshake::check_at(host, *port, host, &self.bundle).await.is_ok()
     }
 }
 
