@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod cluster;
 pub mod git;
+pub mod https;
 pub mod images;
 pub mod leak;
 pub mod node;

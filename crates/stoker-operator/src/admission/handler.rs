@@ -25,6 +25,9 @@ use crate::directory::Directory;
 const LARGEST: usize = 4 * 1024 * 1024;
 /// Bytes of all requests that are being read or answered at one moment.
 const IN_FLIGHT: usize = 32 * 1024 * 1024;
+/// Lists, objects and their elements in a request. A short text can ask for many of them, and each
+/// takes memory; a pod of a gateway has some hundred.
+const ELEMENTS: usize = 50_000;
 const VERSION: &str = "admission.k8s.io/v1";
 
 /// The admission webhook.
@@ -67,6 +70,8 @@ impl Handler for Webhook {
             "/mutate-v1-pod" => Route::Injection,
             "/validate-stoker" => Route::Validation,
             "/bootstrap-v1-pod" => Route::Bootstrap,
+            #[cfg(feature = "panic")]
+            "/panic" => panic!("on purpose"),
             _ => return text(StatusCode::NOT_FOUND, "not found\n"),
         };
         if *request.method() != Method::POST {
@@ -77,6 +82,9 @@ impl Handler for Webhook {
             Ok(body) => body,
             Err(refusal) => return refusal,
         };
+        if has_too_many_elements(&body.bytes) {
+            return text(StatusCode::PAYLOAD_TOO_LARGE, "the request has too many elements\n");
+        }
         let reviewed = match (route, &self.bootstrap) {
             (Route::Injection, _) => None,
             (Route::Validation, _) => {
@@ -188,6 +196,11 @@ impl Memory {
         }
         Ok(body)
     }
+}
+
+fn has_too_many_elements(body: &[u8]) -> bool {
+    let marks = body.iter().filter(|byte| matches!(byte, b',' | b'{' | b'['));
+    marks.take(ELEMENTS + 1).count() > ELEMENTS
 }
 
 fn too_large() -> Reply {

@@ -1,15 +1,19 @@
 //! Claims about the webhook's certificate and the CA in its configuration.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use hyper::body::Bytes;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::Value;
+use stoker_testkit::https::{Connection, trusting};
 use stoker_testkit::object::{gateway_pod, gateway_sync};
 
-use crate::world::{World, agent, cluster, until};
+use crate::world::{Parts, World, agent, cluster, until};
 
-fn bundle(configuration: &Value) -> String {
+pub(crate) fn bundle(configuration: &Value) -> String {
     let encoded = configuration["webhooks"][0]["clientConfig"]["caBundle"].as_str();
     String::from_utf8(STANDARD.decode(encoded.unwrap_or_default()).unwrap()).unwrap()
 }
@@ -24,11 +28,9 @@ async fn a_reverted_configuration_is_written_again() {
     world.sync(gateway_sync("plant").mapping(".", "projects")).await;
     let before = bundle(&world.webhook_configuration());
     assert!(before.starts_with("-----BEGIN CERTIFICATE-----"));
-    let remove = r#"[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]"#;
-    let mut command = cluster().kubectl();
-    command.args(["patch", "mutatingwebhookconfiguration", &world.configuration()]);
-    command.args(["--type=json", "--patch", remove]);
-    stoker_testkit::node::succeed(&mut command);
+    world.reconfigure(
+        &serde_json::json!([{ "op": "remove", "path": "/webhooks/0/clientConfig/caBundle" }]),
+    );
     until("the CA is back", async || {
         (bundle(&world.webhook_configuration()) == before).then_some(())
     })
@@ -106,5 +108,51 @@ async fn a_deleted_secret_is_made_again_and_no_pod_is_missed() {
     for number in 0..26 {
         assert!(injects(&world, &format!("g-{number}")).await, "{number}");
         tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    }
+}
+
+// D7: every request of a client that trusts what the configuration trusts is answered, through
+// twenty rotations of the pair.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_request_fails_while_the_certificate_is_rotated_twenty_times() {
+    const ROTATIONS: usize = 20;
+    let mut world = World::prepare(Parts::All, &[]).await;
+    world.sync(gateway_sync("plant").mapping(".", "projects")).await;
+    world.restart();
+    world.ready().await;
+    let body = Bytes::from(crate::body::review(world.namespace.name()).to_string());
+    let trusted = trusting(&bundle(&world.webhook_configuration())).unwrap();
+    let port = world.webhook;
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let client = |requests: usize| {
+        let (body, trusted, stopped) = (body.clone(), Arc::clone(&trusted), stopped.clone());
+        tokio::spawn(async move {
+            let mut answered = 0;
+            while !*stopped.borrow() {
+                let mut connection = Connection::open(port, Arc::clone(&trusted)).await.unwrap();
+                for _ in 0..requests {
+                    let answer = connection.post("/mutate-v1-pod", body.clone()).await.unwrap();
+                    assert_eq!(answer.status, 200);
+                    answered += 1;
+                }
+            }
+            answered
+        })
+    };
+    // One that handshakes for every request, and one that keeps its connection for a while.
+    let clients = [client(1), client(50)];
+    let secrets = world.api::<Secret>();
+    let pair = async || secrets.get("stoker-webhook-tls").await.unwrap().data.unwrap();
+    for _ in 0..ROTATIONS {
+        let before = pair().await["tls.crt"].clone();
+        let aged = serde_json::json!({ "stringData": { "tls-made": "2020-01-01T00:00:00Z" } });
+        let patch = Patch::Merge(aged);
+        secrets.patch("stoker-webhook-tls", &PatchParams::default(), &patch).await.unwrap();
+        until("there is another pair", async || (pair().await["tls.crt"] != before).then_some(()))
+            .await;
+    }
+    stop.send(true).unwrap();
+    for client in clients {
+        assert!(client.await.unwrap() >= ROTATIONS);
     }
 }

@@ -2,10 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "all of this file is test code")]
 
 mod admission;
+mod body;
 mod certificate;
 mod flood;
+mod generated;
 mod http;
 mod http2;
 mod receiver;
 mod recipe;
+mod repair;
+mod table;
 mod world;

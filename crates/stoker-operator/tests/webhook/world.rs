@@ -1,6 +1,7 @@
 //! A namespace with a webhook of its own.
 
 use std::fmt::Debug;
+use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -12,6 +13,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, PostParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Resource};
+use rustix::process::Signal;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -19,8 +21,9 @@ use stoker_api::names::AGENT_CONTAINER;
 use stoker_api::{GatewaySync, crd};
 use stoker_testkit::cluster::{Cluster, Namespace};
 use stoker_testkit::node::succeed;
-use stoker_testkit::object::{GatewaySyncBuilder, PodBuilder};
+use stoker_testkit::object::{GatewaySyncBuilder, PodBuilder, gateway_pod};
 use stoker_testkit::process::{self, Guarded};
+use tempfile::NamedTempFile;
 
 use crate::http;
 
@@ -35,8 +38,19 @@ pub(crate) struct World {
     pub(crate) webhook: u16,
     health: u16,
     operator: Option<Guarded>,
+    parts: Parts,
     flags: Vec<String>,
     kubeconfig: PathBuf,
+    log: NamedTempFile,
+}
+
+/// What runs in the operator's process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parts {
+    /// Webhook and receiver. Only warnings are logged.
+    Webhook,
+    /// The controller as well.
+    All,
 }
 
 /// The run's cluster with our definitions in it.
@@ -82,21 +96,33 @@ impl World {
 
     /// Starts a webhook that reaches the API server in another way.
     pub(crate) async fn through(kubeconfig: &Path, flags: &[String]) -> Self {
+        let mut world = Self::prepared(kubeconfig, Parts::Webhook, flags).await;
+        world.restart();
+        world.ready().await;
+        world
+    }
+
+    /// Installs the webhook configuration, and starts nothing.
+    pub(crate) async fn prepare(parts: Parts, flags: &[String]) -> Self {
+        Self::prepared(cluster().kubeconfig(), parts, flags).await
+    }
+
+    async fn prepared(kubeconfig: &Path, parts: Parts, flags: &[String]) -> Self {
         let namespace = cluster().namespace();
         let client = cluster().client().await;
-        let mut world = Self {
+        let world = Self {
             namespace,
             client,
             receiver: port(),
             webhook: port(),
             health: port(),
             operator: None,
+            parts,
             flags: flags.to_vec(),
             kubeconfig: kubeconfig.to_owned(),
+            log: NamedTempFile::new().unwrap(),
         };
         world.configure();
-        world.restart();
-        world.ready().await;
         world
     }
 
@@ -143,7 +169,11 @@ impl World {
         self.stop();
         let name = self.namespace.name();
         let mut command = process::command(env!("CARGO_BIN_EXE_stoker-operator")).unwrap();
-        command.args(["--mode=webhook", "--log-format=text", "--log-level=warn"]);
+        command.args(match self.parts {
+            Parts::Webhook => ["--mode=webhook", "--log-level=warn", "--leader-elect=true"],
+            Parts::All => ["--mode=all", "--log-level=info", "--leader-elect=false"],
+        });
+        command.arg("--log-format=text");
         command.arg("--metrics-bind-address=0");
         command.args([
             format!("--namespace={name}"),
@@ -156,7 +186,20 @@ impl World {
         ]);
         command.args(&self.flags).env("KUBECONFIG", &self.kubeconfig);
         command.stdout(Stdio::null());
+        if self.parts == Parts::All {
+            command.stderr(File::create(self.log.path()).unwrap());
+        }
         self.operator = Some(Guarded::spawn(command).unwrap());
+    }
+
+    /// Returns what an operator with all parts logged since it was started.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.log.path()).unwrap()
+    }
+
+    /// Sends a signal to the operator.
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.operator.as_ref().unwrap().signal(signal).unwrap();
     }
 
     /// Kills the operator.
@@ -167,7 +210,7 @@ impl World {
     /// Asks the operator to end, and waits until it has.
     pub(crate) fn terminate(&mut self) {
         let mut operator = self.operator.take().unwrap();
-        operator.signal(rustix::process::Signal::TERM).unwrap();
+        operator.signal(Signal::TERM).unwrap();
         operator.wait().unwrap();
     }
 
@@ -212,6 +255,20 @@ impl World {
     /// Creates a GatewaySync.
     pub(crate) async fn sync(&self, builder: GatewaySyncBuilder) -> GatewaySync {
         self.create(&builder.build()).await.unwrap()
+    }
+
+    /// Says whether a pod would get the agent now.
+    pub(crate) async fn injects(&self) -> bool {
+        let parameters = PostParams { dry_run: true, ..PostParams::default() };
+        let pod = gateway_pod("dry-run").build();
+        agent(&self.api::<Pod>().create(&parameters, &pod).await.unwrap()).is_some()
+    }
+
+    /// Patches the first webhook of the configuration.
+    pub(crate) fn reconfigure(&self, patch: &Value) {
+        let mut command = cluster().kubectl();
+        command.args(["patch", "mutatingwebhookconfiguration", &self.configuration()]);
+        succeed(command.args(["--type=json", "--patch", &patch.to_string()]));
     }
 
     /// Creates a pod.
