@@ -156,10 +156,11 @@ fn pods(context: &Arc<Context>, scope: Option<&str>) -> impl Future<Output = ()>
 fn unlabelled(
     context: &Arc<Context>,
     scope: Option<&str>,
-    lookup: mpsc::UnboundedSender<Key>,
+    lookup: mpsc::UnboundedSender<Lookup>,
 ) -> impl Future<Output = ()> + Send + 'static {
     let config = Config::default().labels(&format!("{}!={TRUE}", Label::Agent)).fields(LIVING);
-    each(
+    context.cache.expect_list();
+    at_leisure(
         context,
         scope,
         config,
@@ -169,13 +170,16 @@ fn unlabelled(
             match change {
                 Change::Applied(key, object) if pod::is_annotated(&object.metadata) => {
                     // The receiver ends with the controller.
-                    lookup.send(key).ok();
+                    lookup.send(Lookup::Pod(key)).ok();
                     Vec::new()
                 }
                 Change::Applied(key, _) | Change::Deleted(key) => {
                     context.cache.on_unlabelled(&key, None)
                 }
-                Change::Listed(existing) => context.cache.keep_unlabelled(scope, &existing),
+                Change::Listed(existing) => {
+                    lookup.send(Lookup::Listed).ok();
+                    context.cache.keep_unlabelled(scope, &existing)
+                }
             }
         },
     )
@@ -192,12 +196,29 @@ fn count(context: &Context, change: &Change<impl Resource>) {
     }
 }
 
+/// What `look_up` is asked.
+enum Lookup {
+    /// To read a pod.
+    Pod(Key),
+    /// Nothing: all pods of a list were asked for before this.
+    Listed,
+}
+
+/// Reads pods. The list of pods counts as done when those in it have been read: a first pass that
+/// does not know them would publish that they are gone.
 async fn look_up(
     context: Arc<Context>,
-    mut wanted: mpsc::UnboundedReceiver<Key>,
-    again: mpsc::UnboundedSender<Key>,
+    mut wanted: mpsc::UnboundedReceiver<Lookup>,
+    again: mpsc::UnboundedSender<Lookup>,
 ) {
-    while let Some(key) = wanted.recv().await {
+    let mut is_listed = false;
+    while let Some(lookup) = wanted.recv().await {
+        let Lookup::Pod(key) = lookup else {
+            if !std::mem::replace(&mut is_listed, true) {
+                context.cache.has_listed();
+            }
+            continue;
+        };
         let api: Api<Pod> = Api::namespaced(context.shared.client.clone(), &key.namespace);
         match api.get_opt(&key.name).await {
             Ok(found) => {
@@ -210,7 +231,7 @@ async fn look_up(
                 let (namespace, name) = (&key.namespace, &key.name);
                 tracing::warn!(%namespace, %name, %error, "failed to read a pod");
                 tokio::time::sleep(LOOK_UP_AGAIN).await;
-                again.send(key).ok();
+                again.send(Lookup::Pod(key)).ok();
             }
         }
     }
