@@ -29,6 +29,10 @@ pub const SYNC: &str = "plant";
 pub const POD: &str = "ignition-gateway-0";
 /// The namespace that the page installs the operator in.
 pub const OPERATOR_NAMESPACE: &str = "stoker-system";
+/// The kinds of an installation's objects that are in no namespace; the definitions stay.
+pub const CLUSTER_KINDS: &str = "clusterroles,clusterrolebindings,\
+    mutatingwebhookconfigurations,validatingwebhookconfigurations,\
+    validatingadmissionpolicies,validatingadmissionpolicybindings";
 /// The Deployment of the operator.
 pub const OPERATOR: &str = "stoker-operator-controller-manager";
 
@@ -192,6 +196,7 @@ impl<'a> Quickstart<'a> {
     pub fn reset(&self) {
         let script = format!(
             "helm uninstall stoker-operator --namespace {OPERATOR_NAMESPACE} --no-hooks --ignore-not-found\n\
+             kubectl delete {CLUSTER_KINDS} --selector=app.kubernetes.io/instance=stoker-operator --ignore-not-found\n\
              kubectl delete namespace {NAMESPACE} {OPERATOR_NAMESPACE} --ignore-not-found --wait=false\n\
              for sync in $(kubectl get gatewaysyncs --namespace {NAMESPACE} --output=name --ignore-not-found); do\n\
              kubectl patch $sync --namespace {NAMESPACE} --type=merge --patch '{{\"metadata\":{{\"finalizers\":null}}}}'\n\

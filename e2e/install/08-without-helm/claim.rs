@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use stoker_testkit::images;
-use stoker_testkit::quickstart::{NAMESPACE, OPERATOR_NAMESPACE, SYNC};
+use stoker_testkit::quickstart::{CLUSTER_KINDS, NAMESPACE, OPERATOR_NAMESPACE, SYNC};
 use stoker_testkit::wait::eventually;
-
-const CLUSTER_KINDS: &str = "clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations";
 
 #[test]
 fn c08_the_kustomization_installs_and_release_yaml_removes() {
