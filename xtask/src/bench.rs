@@ -29,6 +29,11 @@ const SUITES: &[Suite] = &[
         package: "stoker-bench",
         subject: Subject::Programs(&["stoker-operator", "stoker-testkit"]),
     },
+    Suite {
+        name: "admission",
+        package: "stoker-bench",
+        subject: Subject::Programs(&["stoker-operator", "stoker-testkit"]),
+    },
     Suite { name: "cluster", package: "stoker-bench", subject: Subject::Images },
 ];
 
