@@ -78,7 +78,10 @@ impl World {
     fn start_gateway(&self) {
         let found = self.cluster(&["get", "namespace", NAMESPACE, "--ignore-not-found"]);
         if found.is_empty() {
-            self.quickstart.run(2..=4);
+            self.quickstart.run(2..=3);
+            // A webhook that has just started may not be reached yet, and misses the pod.
+            eventually("pods get an agent", || self.injects(NAMESPACE));
+            self.quickstart.run(4..=4);
         }
         self.cluster(&["wait", "gatewaysync", SYNC, "--for=condition=Ready", "--timeout=90s"]);
     }
