@@ -34,8 +34,11 @@ fn c07_fifty_gateways_get_a_commit_and_all_report_it() {
     // come up without an agent, and their successors have one.
     let are_complete = (0..5).any(|_| {
         world.kubectl(&["rollout", "status", "statefulset/fleet", "--timeout=8m"]);
-        let without = ["pods", "--selector=app=fleet,stoker.io/agent!=true", "--output=name"];
-        world.kubectl(&[&["delete"], &without[..], &["--timeout=2m"]].concat()).is_empty()
+        let without = ["pods", "--selector=app=fleet,stoker.io/agent!=true"];
+        let is_complete =
+            world.kubectl(&[&["get", "--output=name"], &without[..]].concat()).is_empty();
+        world.kubectl(&[&["delete", "--timeout=2m"], &without[..]].concat());
+        is_complete
     });
     assert!(are_complete, "all gateways have an agent");
     let all = gateways + 1;
