@@ -107,7 +107,7 @@ pub(super) fn not_found(namespace: &str, name: &str, names: &[String]) -> Failur
     failure(Reason::GatewaySyncNotFound, message, hint)
 }
 
-/// The operator's namespace can't be told.
+/// The operator's namespace is not known.
 pub(super) fn which_operator(why: &str) -> Failure {
     failure(
         Reason::NotInstalled,

@@ -119,7 +119,7 @@ async fn ask(arguments: &Arguments, cluster: &Cluster) -> Result<Asked, Failure>
         Outcome::Ignore(reason) => return Err(Failure::usage(reason)),
     };
     let mut annotations = outcome.annotations(Requester::Cli, &sync.spec.git.git_ref, now);
-    // That somebody asked, also with a ref: it is what `--wait` waits for.
+    // `recheck-at` is written with a requested ref, too: `--wait` waits until it is handled.
     annotations.extend(payload::recheck(Requester::Cli, now));
     let patch = serde_json::json!({ "metadata": { "annotations": annotations } });
     let doing = format!("annotate GatewaySync {}/{}", cluster.namespace, arguments.name);

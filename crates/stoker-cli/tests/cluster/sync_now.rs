@@ -51,7 +51,7 @@ fn it_writes_what_a_push_event_writes_and_leaves_the_spec_alone() {
     assert_eq!(requested["stoker.io/requested-ref"], "v2");
     assert_eq!(requested["stoker.io/requested-for"], "main");
     assert_eq!(requested["stoker.io/requested-by"], "cli");
-    // Asking again for the same ref changes nothing but that somebody asked.
+    // A second request for the same ref changes only `recheck-at` and `recheck-by`.
     world.stoker(&["sync-now", "plant", "--ref", "v2"]).exits(0);
     let again = world.sync("plant");
     assert_eq!(

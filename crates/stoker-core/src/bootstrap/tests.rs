@@ -117,7 +117,7 @@ fn every_kind_of_container_is_bootstrapped() {
         assert_eq!(container["volumeMounts"][0]["mountPath"], "/etc/stoker/ca");
         assert_eq!(container["env"][2]["name"], "FIPS_MODE");
     }
-    // Later somebody debugs the pod, twice.
+    // A person adds a debug container to the pod, twice.
     let debug = |name: &str| json!({ "name": name, "image": "busybox:1" });
     pod["spec"]["ephemeralContainers"] = json!([debug("old"), debug("new")]);
     let text = pod.to_string();

@@ -31,7 +31,7 @@ const REASONS: [(&str, &str); 14] = [
     ("VERBOSE", "set the log level of the operator's chart"),
 ];
 
-/// What a git-sync was told, from its ConfigMap, its environment and its flags.
+/// The settings of a git-sync, from its ConfigMap, its environment and its flags.
 struct Settings<'a> {
     object: &'a Value,
     container: Option<(Workload<'a>, &'a Value)>,
@@ -203,7 +203,7 @@ impl<'a> Settings<'a> {
         let password = self.take(&["PASSWORD_FILE"]);
         let username = self.take(&["USERNAME"]);
         let is_ssh = uses_ssh.is_some() || key_file.is_some();
-        // Where git-sync looks unless it is told otherwise.
+        // The default of git-sync.
         let key_file = key_file.unwrap_or_else(|| "/etc/git-secret/ssh".to_owned());
         if let Some(secret) = password.as_deref().and_then(|file| self.secret(file)) {
             put(spec, "git.auth.token.secretRef", secret);
