@@ -1,8 +1,13 @@
 //! The versions that the test cluster is built from: Go modules of ours that hold nothing but pins.
 
+use std::env;
+
 use stoker_image::sha256;
 
 use super::Program;
+
+/// The variable that chooses another Kubernetes than the usual one.
+const CHOICE: &str = "STOKER_KUBERNETES";
 
 /// One Go module under `tools/cluster/`, read at compile time.
 #[derive(Debug)]
@@ -27,6 +32,10 @@ macro_rules! pin {
 }
 
 static KUBERNETES: Pin = pin!("kubernetes", "k8s.io/kubernetes");
+/// The newest, for the claims that need a node.
+static NEWEST: Pin = pin!("kubernetes-1.36", "k8s.io/kubernetes");
+/// The oldest that we support. It has no node: not all of its modules are in the registry.
+static OLDEST: Pin = pin!("kubernetes-1.30", "k8s.io/kubernetes");
 static ETCD: Pin = pin!("etcd", "go.etcd.io/etcd/server/v3");
 static HELM: Pin = pin!("helm", "helm.sh/helm/v3");
 static PROMETHEUS: Pin = pin!("prometheus", "github.com/prometheus/prometheus");
@@ -39,7 +48,25 @@ pub(super) fn of(program: Program) -> &'static Pin {
         Program::CoreDns => &COREDNS,
         Program::Helm => &HELM,
         Program::Promtool => &PROMETHEUS,
-        _ => &KUBERNETES,
+        Program::ApiServer | Program::ControllerManager | Program::Kubectl => chosen(),
+        Program::Scheduler | Program::Kubelet | Program::KubeProxy => {
+            if chosen().version() == OLDEST.version() { &KUBERNETES } else { chosen() }
+        }
+    }
+}
+
+/// The Kubernetes that `STOKER_KUBERNETES` names by its minor version, such as `1.36`.
+fn chosen() -> &'static Pin {
+    let wanted = env::var(CHOICE).unwrap_or_default();
+    named(&wanted).unwrap_or_else(|| panic!("{CHOICE}={wanted}: must be 1.30, 1.34 or 1.36"))
+}
+
+fn named(minor: &str) -> Option<&'static Pin> {
+    match minor {
+        "" | "1.34" => Some(&KUBERNETES),
+        "1.36" => Some(&NEWEST),
+        "1.30" => Some(&OLDEST),
+        _ => None,
     }
 }
 
@@ -81,10 +108,12 @@ impl Pin {
     /// checks between its parts go wrong; Helm renders charts for Kubernetes 1.20.
     pub(super) fn linker_flags(&self) -> String {
         let version = format!("v{}", self.version());
-        let mut parts = KUBERNETES.version().split('.');
+        let is_kubernetes = self.module == KUBERNETES.module;
+        let kubernetes = if is_kubernetes { self } else { &KUBERNETES };
+        let mut parts = kubernetes.version().split('.');
         let (major, minor) = (parts.next().unwrap_or("1"), parts.next().unwrap_or("0"));
         let stamps: &[(&str, &str)] = match self.directory {
-            "kubernetes" => &[
+            _ if is_kubernetes => &[
                 ("k8s.io/component-base/version.gitVersion", &version),
                 ("k8s.io/component-base/version.gitMajor", major),
                 ("k8s.io/component-base/version.gitMinor", minor),
@@ -112,10 +141,22 @@ mod tests {
     #[test]
     fn every_pin_names_its_version() {
         assert_eq!(KUBERNETES.version(), "1.34.4");
+        assert_eq!(NEWEST.version(), "1.36.3");
+        assert_eq!(OLDEST.version(), "1.30.14");
         assert_eq!(ETCD.version(), "3.6.4");
         assert_eq!(COREDNS.version(), "1.15.0");
         assert_eq!(HELM.version(), "3.22.0");
         assert_eq!(PROMETHEUS.version(), "0.307.3");
+    }
+
+    #[test]
+    fn a_kubernetes_is_chosen_by_its_minor_version() {
+        let version = |minor| named(minor).map(Pin::version);
+        assert_eq!(version(""), Some("1.34.4"));
+        assert_eq!(version("1.30"), Some("1.30.14"));
+        assert_eq!(version("1.36"), Some("1.36.3"));
+        assert_eq!(version("1.29"), None);
+        assert!(OLDEST.linker_flags().contains("gitMinor=30"), "{}", OLDEST.linker_flags());
     }
 
     #[test]
