@@ -1,5 +1,7 @@
 //! Programs that the tests need from the distribution, installed where that is possible.
 
+pub(crate) mod foreign;
+
 use std::env;
 use std::fs;
 use std::io;
@@ -36,20 +38,35 @@ const NEEDED: &[(&str, &str)] = &[
     ("/etc/ssl/certs/ca-certificates.crt", "ca-certificates"),
 ];
 
+/// What builds and tries programs of the other architecture.
+const CROSS: &[(&str, &str)] = &[
+    ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+    ("qemu-aarch64-static", "qemu-user-static"),
+];
+
 /// Servers that a package would start on installation stay down with this in place.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
 /// Installs what is missing. Where that can't be done, one line says what to install; the tests
 /// that need it say so again and count as skipped.
 pub(crate) fn install_missing() -> anyhow::Result<()> {
+    install(NEEDED)
+}
+
+/// Installs what programs of the other architecture need, as far as it is missing.
+pub(crate) fn install_cross() -> anyhow::Result<()> {
+    install(CROSS)
+}
+
+fn install(needed: &[(&str, &'static str)]) -> anyhow::Result<()> {
     let missing: Vec<&str> =
-        NEEDED.iter().filter(|(file, _)| !present(file)).map(|(_, package)| *package).collect();
+        needed.iter().filter(|(file, _)| !present(file)).map(|(_, package)| *package).collect();
     if missing.is_empty() {
         return Ok(());
     }
     let names = missing.join(" ");
     if !(present("apt-get") && is_root()) {
-        eprintln!("note: not all tests can run here; install: {names}");
+        eprintln!("note: not everything can run here; install: {names}");
         return Ok(());
     }
     let _quiet = ServicesStayDown::begin().context("failed to keep services down")?;

@@ -4,18 +4,20 @@
 //! do not pay for the optimisations of a release.
 
 mod sbom;
+mod target;
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use stoker_image::recipe::Recipe;
-use stoker_image::{Compression, Image};
+use stoker_image::{Architecture, Compression, Image};
 
 use crate::{debian, step};
+
+pub(crate) use sbom::document;
+pub(crate) use target::Target;
 
 /// Where the images will be published.
 const REGISTRY: &str = "ghcr.io/stoker-io";
@@ -34,6 +36,9 @@ pub(crate) struct Arguments {
     /// Write the files of each image into a directory instead of an archive, for the Dockerfile
     #[arg(long)]
     unpacked: bool,
+    /// For this architecture: amd64 or arm64 [default: this machine's]
+    #[arg(long, value_parser = parse_architecture)]
+    architecture: Option<Architecture>,
     /// Directory for the archives; target/images when left out
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -56,9 +61,21 @@ const PRODUCTS: [Product; 3] = [
     Product { name: "fake-gateway", dist: "dist", assemble: |recipe| recipe.gateway() },
 ];
 
+/// How programs are built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// As they ship: smallest, slow to build.
+    Small,
+    /// To try the rest.
+    Quick,
+}
+
 /// Builds the programs, assembles the images, and says where they are.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     debian::install_missing()?;
+    if arguments.architecture.is_some_and(|it| it != Architecture::of_this_machine()) {
+        debian::install_cross()?;
+    }
     for archive in write(arguments)? {
         let size = fs::metadata(&archive)?.len() / 1024;
         println!("{:>8} KiB  {}", size, archive.display());
@@ -87,15 +104,60 @@ pub(crate) fn for_release() -> anyhow::Result<PathBuf> {
     Ok(output)
 }
 
+/// Builds the images of a release, with a document beside each, and tries to start their programs.
+/// The stand-in is not one of them.
+pub(crate) fn release(target: &Target, output: &Path, build: Build) -> anyhow::Result<()> {
+    for product in PRODUCTS.into_iter().filter(|product| product.name != "fake-gateway") {
+        let profile = product.profile(build);
+        target.build(profile, &[product.name])?;
+        let image = product.image(target, profile, VERSION)?;
+        let name = format!("{}-{VERSION}-linux-{}", product.name, target.architecture().name());
+        save(&image, Compression::Gzip, &output.join(format!("{name}.tar")))?;
+        let text = sbom::document(product.name, target.triple(), Some(&image))?;
+        fs::write(output.join(format!("{name}.spdx.json")), text)?;
+        target.try_image(&image, product.name)?;
+    }
+    Ok(())
+}
+
+fn parse_architecture(text: &str) -> Result<Architecture, String> {
+    let found = Architecture::ALL.into_iter().find(|it| it.name() == text);
+    found.ok_or_else(|| "must be amd64 or arm64".to_owned())
+}
+
+impl Product {
+    /// Cargo's profile.
+    fn profile(self, build: Build) -> &'static str {
+        match build {
+            Build::Small => self.dist,
+            Build::Quick => "image",
+        }
+    }
+
+    fn image(self, target: &Target, profile: &str, tag: &str) -> anyhow::Result<Image> {
+        let program = target.program(profile, self.name);
+        let name = format!("{REGISTRY}/{}:{tag}", self.name);
+        let distribution = target.distribution();
+        let recipe = Recipe { name: &name, version: VERSION, program: &program, distribution };
+        (self.assemble)(&recipe).with_context(|| format!("failed to assemble the image {name}"))
+    }
+}
+
 fn write(arguments: &Arguments) -> anyhow::Result<Vec<PathBuf>> {
-    let target = Target::choose()?;
+    let architecture = arguments.architecture.unwrap_or_else(Architecture::of_this_machine);
+    let target = Target::choose(architecture)?;
+    let products: Vec<Product> = PRODUCTS
+        .into_iter()
+        // Its shell is a program of this machine.
+        .filter(|it| it.name != "fake-gateway" || architecture == Architecture::of_this_machine())
+        .collect();
     if arguments.dist {
-        for product in PRODUCTS {
+        for product in &products {
             target.build(product.dist, &[product.name])?;
         }
     } else {
         // One call, so that all three share what they depend on.
-        target.build("image", &PRODUCTS.map(|product| product.name))?;
+        target.build("image", &products.iter().map(|product| product.name).collect::<Vec<_>>())?;
     }
     let output = arguments.output.clone().unwrap_or_else(|| step::target().join("images"));
     fs::create_dir_all(&output)
@@ -104,12 +166,8 @@ fn write(arguments: &Arguments) -> anyhow::Result<Vec<PathBuf>> {
     // Images that stay on this machine need not be small.
     let compression = if arguments.dist { Compression::Gzip } else { Compression::None };
     let archive = |product: Product| {
-        let profile = if arguments.dist { product.dist } else { "image" };
-        let program = target.program(profile, product.name);
-        let name = format!("{REGISTRY}/{}:{tag}", product.name);
-        let recipe = Recipe { name: &name, version: VERSION, program: &program };
-        let image = (product.assemble)(&recipe)
-            .with_context(|| format!("failed to assemble the image {name}"))?;
+        let build = if arguments.dist { Build::Small } else { Build::Quick };
+        let image = product.image(&target, product.profile(build), tag)?;
         if arguments.unpacked {
             let path = output.join(product.name);
             image.unpack(&path)?;
@@ -118,12 +176,12 @@ fn write(arguments: &Arguments) -> anyhow::Result<Vec<PathBuf>> {
         let path = output.join(format!("{}.tar", product.name));
         save(&image, compression, &path)?;
         if arguments.dist {
-            let text = sbom::document(product.name, &target.triple, &image)?;
+            let text = sbom::document(product.name, target.triple(), Some(&image))?;
             fs::write(output.join(format!("{}.spdx.json", product.name)), text)?;
         }
         Ok(path)
     };
-    PRODUCTS.into_iter().map(archive).collect()
+    products.into_iter().map(archive).collect()
 }
 
 /// By rename, because tests may be loading the previous one.
@@ -131,61 +189,4 @@ fn save(image: &Image, compression: Compression, path: &Path) -> anyhow::Result<
     let fresh = path.with_extension("new");
     image.save(&fresh, compression)?;
     fs::rename(&fresh, path).with_context(|| format!("failed to write {}", path.display()))
-}
-
-/// What static programs are compiled for.
-#[derive(Debug, Clone)]
-struct Target {
-    triple: String,
-    /// For a C library that links statically only when asked.
-    flags: Option<&'static str>,
-}
-
-impl Target {
-    /// musl, installed first if rustup can; otherwise glibc, linked statically.
-    fn choose() -> anyhow::Result<Self> {
-        let architecture = env::consts::ARCH;
-        let musl = format!("{architecture}-unknown-linux-musl");
-        if has_standard_library(&musl)? || add_target(&musl) {
-            return Ok(Self { triple: musl, flags: None });
-        }
-        let triple = format!("{architecture}-unknown-linux-gnu");
-        eprintln!("note: {musl} can't be installed; linking {triple} statically instead");
-        Ok(Self { triple, flags: Some("-C target-feature=+crt-static") })
-    }
-
-    fn build(&self, profile: &str, packages: &[&str]) -> anyhow::Result<()> {
-        let mut command = step::cargo();
-        command.args(["build", "--quiet", "--locked", "--profile", profile, "--bins"]);
-        command.args(["--target", &self.triple]);
-        command.args(packages.iter().flat_map(|package| ["--package", package]));
-        if let Some(flags) = self.flags {
-            let variable = self.triple.replace('-', "_").to_uppercase();
-            command.env(format!("CARGO_TARGET_{variable}_RUSTFLAGS"), flags);
-        }
-        step::shown(&mut command)
-    }
-
-    fn program(&self, profile: &str, name: &str) -> PathBuf {
-        step::target().join(&self.triple).join(profile).join(name)
-    }
-}
-
-fn has_standard_library(triple: &str) -> anyhow::Result<bool> {
-    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc)
-        .current_dir(step::root())
-        .args(["--print", "target-libdir", "--target", triple])
-        .output()
-        .context("failed to start rustc")?;
-    if !output.status.success() {
-        bail!("rustc does not know the target {triple}");
-    }
-    Ok(Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
-}
-
-fn add_target(triple: &str) -> bool {
-    let mut rustup = Command::new("rustup");
-    rustup.current_dir(step::root()).args(["target", "add", triple]);
-    rustup.status().is_ok_and(|status| status.success())
 }

@@ -137,7 +137,7 @@ fn parents(image: &Image) -> BTreeMap<PathBuf, Entry> {
 fn configuration(image: &Image, layer: &[u8]) -> Value {
     let settings = &image.settings;
     json!({
-        "architecture": architecture(),
+        "architecture": image.distribution.architecture.name(),
         "os": "linux",
         "created": CREATED,
         "config": {
@@ -150,13 +150,6 @@ fn configuration(image: &Image, layer: &[u8]) -> Value {
         },
         "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{}", sha256(&[layer]))]},
     })
-}
-
-fn architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "aarch64" => "arm64",
-        _ => "amd64",
-    }
 }
 
 fn header(kind: tar::EntryType, size: usize, mode: u32) -> tar::Header {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::archive::{self, Compression};
-use crate::{Error, library};
+use crate::{Distribution, Error, library};
 
 /// Linked statically, so it needs no library in the image.
 const BUSYBOX: &str = "/bin/busybox";
@@ -24,6 +24,7 @@ pub struct Image {
     pub(crate) name: String,
     pub(crate) entries: BTreeMap<PathBuf, Entry>,
     pub(crate) settings: Settings,
+    pub(crate) distribution: Distribution,
 }
 
 /// How a container of the image starts.
@@ -57,8 +58,22 @@ impl Image {
             user: 0,
             group: 0,
         };
-        let image = Self { name: name.to_owned(), entries: BTreeMap::new(), settings };
+        let distribution = Distribution::of_this_machine();
+        let entries = BTreeMap::new();
+        let image = Self { name: name.to_owned(), entries, settings, distribution };
         image.directory("/tmp", 0o1777, 0)
+    }
+
+    /// Takes programs and libraries from there, and is for its architecture.
+    #[must_use]
+    pub fn of(mut self, distribution: &Distribution) -> Self {
+        self.distribution = distribution.clone();
+        self
+    }
+
+    /// Returns where programs and libraries come from.
+    pub fn distribution(&self) -> &Distribution {
+        &self.distribution
     }
 
     /// Returns name and tag.
@@ -92,10 +107,16 @@ impl Image {
         self
     }
 
+    /// Adds a program of the distribution, with all libraries that it links to.
+    pub(crate) fn installed(self, path: &str) -> Result<Self, Error> {
+        let source = self.distribution.locate(path);
+        self.program(path, &source)
+    }
+
     /// Adds a file of this machine, with all libraries that it links to. A static program brings
     /// none.
     pub fn program(mut self, path: &str, source: &Path) -> Result<Self, Error> {
-        for library in library::closure(source)? {
+        for library in library::closure(source, &self.distribution)? {
             let bytes = fs::read(&library.source).map_err(Error::read(&library.source))?;
             self = self.file(&library.path, bytes, 0o755);
         }

@@ -13,9 +13,11 @@ mod digest;
 mod error;
 mod image;
 mod library;
+mod machine;
 pub mod recipe;
 
 pub use archive::{Compression, Manifest};
 pub use digest::sha256;
 pub use error::Error;
 pub use image::Image;
+pub use machine::{Architecture, Distribution};

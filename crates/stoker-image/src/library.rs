@@ -9,16 +9,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use goblin::elf::Elf;
-use goblin::elf::header::EM_AARCH64;
 
-use crate::Error;
+use crate::{Distribution, Error};
 
 /// A library, and the interpreter, which is one too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Library {
     /// Where it is in the image.
     pub(crate) path: String,
-    /// Where it is on this machine.
+    /// Where it is on the machine that builds the image.
     pub(crate) source: PathBuf,
 }
 
@@ -32,19 +31,21 @@ struct Needs {
 }
 
 /// Returns the interpreter of a program and all libraries below it; empty for a static one.
-pub(crate) fn closure(program: &Path) -> Result<Vec<Library>, Error> {
+pub(crate) fn closure(program: &Path, distribution: &Distribution) -> Result<Vec<Library>, Error> {
     let mut found: BTreeMap<String, PathBuf> = BTreeMap::new();
     let mut waiting = vec![program.to_owned()];
     while let Some(file) = waiting.pop() {
         let needs = Needs::read(&file)?;
         if let Some(interpreter) = &needs.interpreter {
-            found.entry(interpreter.clone()).or_insert_with(|| interpreter.into());
+            let source = distribution.locate(interpreter);
+            found.entry(interpreter.clone()).or_insert(source);
         }
         for name in &needs.libraries {
             let missing = || Error::MissingLibrary { name: name.clone(), needed_by: file.clone() };
-            let path = needs.search(name, &file).ok_or_else(missing)?;
-            if found.insert(path.display().to_string(), path.clone()).is_none() {
-                waiting.push(path);
+            let path = needs.search(name, &file, distribution).ok_or_else(missing)?;
+            let source = distribution.locate(&path);
+            if found.insert(path.display().to_string(), source.clone()).is_none() {
+                waiting.push(source);
             }
         }
     }
@@ -68,19 +69,14 @@ impl Needs {
 
     /// Looks in the file's own run path, then in the directories that every loader of the
     /// distribution searches.
-    fn search(&self, name: &str, needed_by: &Path) -> Option<PathBuf> {
-        let origin = needed_by.parent().unwrap_or(Path::new("/")).display().to_string();
+    fn search(&self, name: &str, needed_by: &Path, distribution: &Distribution) -> Option<PathBuf> {
+        let inside = needed_by.strip_prefix(&distribution.root).unwrap_or(needed_by);
+        let inside = Path::new("/").join(inside);
+        let origin = inside.parent().unwrap_or(Path::new("/")).display().to_string();
         let own = self.run_paths.iter().map(|path| path.replace("$ORIGIN", &origin));
-        own.chain(self.directories())
+        own.chain(directories(distribution))
             .map(|directory| Path::new(&directory).join(name))
-            .find(|candidate| self.fits(candidate))
-    }
-
-    fn directories(&self) -> Vec<String> {
-        let triple = if self.machine == EM_AARCH64 { "aarch64" } else { "x86_64" };
-        let below = |directory: &str| format!("{directory}/{triple}-linux-gnu");
-        let plain = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"].map(str::to_owned);
-        [below("/lib"), below("/usr/lib")].into_iter().chain(plain).collect()
+            .find(|candidate| self.fits(&distribution.locate(candidate)))
     }
 
     /// A directory may hold libraries of another architecture under the same name.
@@ -90,12 +86,20 @@ impl Needs {
     }
 }
 
+fn directories(distribution: &Distribution) -> Vec<String> {
+    let machine = distribution.architecture.machine();
+    let below = |directory: &str| format!("{directory}/{machine}-linux-gnu");
+    let plain = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"].map(str::to_owned);
+    [below("/lib"), below("/usr/lib")].into_iter().chain(plain).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn names(program: &str) -> Vec<String> {
-        let libraries = closure(Path::new(program)).expect("the program is on this machine");
+        let libraries = closure(Path::new(program), &Distribution::of_this_machine())
+            .expect("the program is on this machine");
         let name = |library: &Library| library.path.rsplit('/').next().map(str::to_owned);
         libraries.iter().filter_map(name).collect()
     }
@@ -110,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_a_program_is_named() {
-        let error = closure(Path::new("/etc/passwd")).expect_err("not an ELF file");
+        let here = Distribution::of_this_machine();
+        let error = closure(Path::new("/etc/passwd"), &here).expect_err("not an ELF file");
         assert_eq!(error.to_string(), "\"/etc/passwd\" is not an ELF program or library");
     }
 }

@@ -4,9 +4,9 @@
 //! libraries. There is no shell in either. The gateway stand-in is for tests and demonstrations
 //! only and has one, because seed scripts need it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::{Error, Image};
+use crate::{Distribution, Error, Image};
 
 /// Where the programs of this project are in their images.
 const PROGRAMS: &str = "/usr/local/bin";
@@ -26,6 +26,8 @@ pub struct Recipe<'a> {
     pub version: &'a str,
     /// The program, linked statically.
     pub program: &'a Path,
+    /// Where git and ssh come from.
+    pub distribution: &'a Distribution,
 }
 
 impl Recipe<'_> {
@@ -58,15 +60,16 @@ impl Recipe<'_> {
     fn with_git(&self, program: &str) -> Result<Image, Error> {
         let path = format!("{PROGRAMS}/{program}");
         let remote = format!("{GIT_CORE}/git-remote-http");
-        let wrapper = nss_wrapper()?;
+        let wrapper = self.nss_wrapper()?;
         Image::named(self.name)
+            .of(self.distribution)
             .with_accounts()
             .with_certificates()?
             .program(&path, self.program)?
-            .program("/usr/bin/git", Path::new("/usr/bin/git"))?
-            .program(&remote, Path::new(&remote))?
-            .program("/usr/bin/ssh", Path::new("/usr/bin/ssh"))?
-            .program(&wrapper.display().to_string(), &wrapper)
+            .installed("/usr/bin/git")?
+            .installed(&remote)?
+            .installed("/usr/bin/ssh")?
+            .installed(&wrapper)
             .map(|image| {
                 image
                     .link(&format!("{GIT_CORE}/git-remote-https"), "git-remote-http")
@@ -76,14 +79,15 @@ impl Recipe<'_> {
                     .entrypoint([path.as_str()])
             })
     }
-}
 
-fn nss_wrapper() -> Result<PathBuf, Error> {
-    let triple = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
-    let directories = [triple.as_str(), "/usr/lib64", "/usr/lib"];
-    let mut paths = directories.iter().map(|directory| Path::new(directory).join(NSS_WRAPPER));
-    paths.find(|path| path.is_file()).ok_or_else(|| Error::MissingLibrary {
-        name: NSS_WRAPPER.to_owned(),
-        needed_by: "/usr/bin/ssh".into(),
-    })
+    fn nss_wrapper(&self) -> Result<String, Error> {
+        let triple = format!("/usr/lib/{}-linux-gnu", self.distribution.architecture.machine());
+        let directories = [triple.as_str(), "/usr/lib64", "/usr/lib"];
+        let mut paths = directories.iter().map(|directory| format!("{directory}/{NSS_WRAPPER}"));
+        let found = paths.find(|path| self.distribution.locate(path).is_file());
+        found.ok_or_else(|| Error::MissingLibrary {
+            name: NSS_WRAPPER.to_owned(),
+            needed_by: "/usr/bin/ssh".into(),
+        })
+    }
 }

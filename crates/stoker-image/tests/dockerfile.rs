@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use stoker_image::recipe::Recipe;
-use stoker_image::{Compression, Image};
+use stoker_image::{Compression, Distribution, Image};
 
 const DOCKERFILE: &str = include_str!("../../../Dockerfile");
 
 /// The images of the Dockerfile. The program in them is any.
 fn images() -> [(&'static str, Image); 2] {
-    let recipe = |name| Recipe { name, version: "1", program: Path::new("/bin/true") };
+    let here = Distribution::of_this_machine();
+    let program = Path::new("/bin/true");
+    let recipe = |name| Recipe { name, version: "1", program, distribution: &here };
     [
         ("stoker-operator", recipe("stoker-operator:1").operator().unwrap()),
         ("stoker-agent", recipe("stoker-agent:1").agent().unwrap()),

@@ -22,13 +22,17 @@ struct Part {
     url: String,
 }
 
-/// Returns the document of an image with this package's program in it.
-pub(super) fn document(package: &str, triple: &str, image: &Image) -> anyhow::Result<String> {
+/// Returns the document of a package's program, and of the image that it is in.
+pub(crate) fn document(
+    package: &str,
+    triple: &str,
+    image: Option<&Image>,
+) -> anyhow::Result<String> {
     let mut metadata = step::cargo();
     metadata.args(["metadata", "--format-version=1", "--locked", "--filter-platform", triple]);
     let metadata: Value = serde_json::from_str(&step::output(&mut metadata)?)?;
-    let parts: Vec<Part> =
-        crates(&metadata, package)?.into_iter().chain(debian_packages(image)?).collect();
+    let installed = image.map(debian_packages).transpose()?.unwrap_or_default();
+    let parts: Vec<Part> = crates(&metadata, package)?.into_iter().chain(installed).collect();
     let version = env!("CARGO_PKG_VERSION");
     let described = |part: &Part| {
         json!({
@@ -111,19 +115,25 @@ fn crates(metadata: &Value, package: &str) -> anyhow::Result<BTreeSet<Part>> {
 
 /// Debian's packages that files of the image come from.
 fn debian_packages(image: &Image) -> anyhow::Result<BTreeSet<Part>> {
+    let database = image.distribution().locate("/var/lib/dpkg");
+    let query = || {
+        let mut command = Command::new("dpkg-query");
+        command.arg("--admindir").arg(&database);
+        command
+    };
     let mut names = BTreeSet::new();
     for path in image.paths() {
         let path = Path::new("/").join(path);
         // A library below /lib may be known by its place below /usr/lib.
         let other = Path::new("/usr").join(path.strip_prefix("/").unwrap_or(&path));
         for path in [path, other] {
-            let found = Command::new("dpkg-query").arg("--search").arg(&path).output();
+            let found = query().arg("--search").arg(&path).output();
             let found = found.context("failed to start dpkg-query: images are built on Debian")?;
             let text = String::from_utf8_lossy(&found.stdout);
             names.extend(text.lines().filter_map(|line| owner(line, &path)));
         }
     }
-    let mut show = Command::new("dpkg-query");
+    let mut show = query();
     show.args(["--show", "--showformat=${Package} ${Version} ${Architecture}\\n"]).args(&names);
     let shown = step::output(&mut show)?;
     let part = |line: &str| {
@@ -135,10 +145,11 @@ fn debian_packages(image: &Image) -> anyhow::Result<BTreeSet<Part>> {
     Ok(shown.lines().filter_map(part).collect())
 }
 
-/// `git: /usr/bin/git` → `git`, unless it is about a directory that packages share.
+/// `git: /usr/bin/git` → `git`, unless it is about a directory that packages share, or says that a
+/// file was diverted.
 fn owner(line: &str, path: &Path) -> Option<String> {
     let (names, found) = line.split_once(": ")?;
-    let is_one = !names.contains(',') && Path::new(found) == path;
+    let is_one = !names.contains([',', ' ']) && Path::new(found) == path;
     is_one.then(|| names.to_owned())
 }
 
@@ -171,5 +182,6 @@ mod tests {
         assert_eq!(owner("git: /usr/bin/git", path).as_deref(), Some("git"));
         assert_eq!(owner("base-files, git: /usr/bin/git", path), None);
         assert_eq!(owner("git: /usr/bin/git-shell", path), None);
+        assert_eq!(owner("diversion by dash from: /usr/bin/git", path), None);
     }
 }
