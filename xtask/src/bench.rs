@@ -18,7 +18,8 @@ struct Suite {
 enum Subject {
     /// Programs as cargo's release profile builds them, by their packages.
     Programs(&'static [&'static str]),
-    /// The images as they ship, on a node.
+    /// The images on a node, and the CLI beside them: as they ship, or quick to build for a first
+    /// look.
     Images,
 }
 
@@ -33,6 +34,21 @@ const SUITES: &[Suite] = &[
         name: "admission",
         package: "stoker-bench",
         subject: Subject::Programs(&["stoker-operator", "stoker-testkit"]),
+    },
+    Suite {
+        name: "fleet",
+        package: "stoker-bench",
+        subject: Subject::Programs(&["stoker-operator", "stoker-testkit"]),
+    },
+    Suite {
+        name: "bootstrap",
+        package: "stoker-bench",
+        subject: Subject::Programs(&["stoker-operator", "stoker-testkit"]),
+    },
+    Suite {
+        name: "people",
+        package: "stoker-bench",
+        subject: Subject::Programs(&["stoker-cli", "stoker-testkit"]),
     },
     Suite { name: "cluster", package: "stoker-bench", subject: Subject::Images },
 ];
@@ -74,12 +90,25 @@ impl Suite {
                 step::shown(&mut build)?;
             }
             Subject::Images => {
-                let build = ["build", "--quiet", "--release", "--workspace", "--bin"];
-                step::shown(step::cargo().args(build).arg("stoker-cluster"))?;
-                bench.env("STOKER_IMAGES", image::for_release()?);
+                let is_quick = flags.iter().any(|flag| flag == "--quick");
+                let profile = if is_quick { "dev" } else { "release" };
+                let build = ["build", "--quiet", "--profile", profile, "--workspace"];
+                let programs = ["--bin", "stoker-cluster", "--bin", "stoker"];
+                step::shown(step::cargo().args(build).args(programs))?;
+                if is_quick {
+                    image::for_tests()?;
+                } else {
+                    bench.env("STOKER_IMAGES", image::for_release()?);
+                }
+                return step::shown(bench.args(self.bench(profile)).args(flags));
             }
         }
-        bench.args(["bench", "--quiet", "--package", self.package, "--bench", self.name, "--"]);
-        step::shown(bench.args(flags))
+        step::shown(bench.args(self.bench("bench")).args(flags))
+    }
+
+    /// Cargo's arguments for the bench target in a profile.
+    fn bench<'a>(&self, profile: &'a str) -> [&'a str; 9] {
+        let Self { name, package, .. } = *self;
+        ["bench", "--quiet", "--profile", profile, "--package", package, "--bench", name, "--"]
     }
 }

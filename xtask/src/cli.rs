@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::{bench, check, cluster, e2e, generate, image, manifests, sizes, test};
+use crate::{bench, check, cluster, e2e, generate, image, manifests, release, sizes, test};
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", about = "Every command that people and CI run on this repository")]
@@ -23,6 +23,8 @@ enum Command {
     Image(image::Arguments),
     /// Render the chart as install.yaml and a kustomization
     Manifests(manifests::Arguments),
+    /// Write a release: images, chart, static command line, manifests, checksums
+    Release(release::Arguments),
     /// Measure against reference tools, side by side
     Bench(bench::Arguments),
     /// Write the files that are derived from code: CRDs and reference pages
@@ -42,6 +44,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         Some(Command::E2e(arguments)) => e2e::run(&arguments),
         Some(Command::Image(arguments)) => image::run(&arguments),
         Some(Command::Manifests(arguments)) => manifests::run(&arguments),
+        Some(Command::Release(arguments)) => release::run(&arguments),
         Some(Command::Bench(arguments)) => bench::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Sizes) => sizes::run(),

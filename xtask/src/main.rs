@@ -15,6 +15,7 @@ mod generate;
 mod image;
 mod manifests;
 mod promises;
+mod release;
 mod sizes;
 mod step;
 mod test;

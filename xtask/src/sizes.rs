@@ -99,6 +99,11 @@ fn functions(code: &[&str]) -> Vec<(usize, usize)> {
         .filter_map(|(start, line)| {
             let indent = line.len() - line.trim_start().len();
             let closing = format!("{}}}", " ".repeat(indent));
+            // A method of a trait may have no body.
+            let body = code[start..].iter().position(|line| line.ends_with(['{', '}', ';']))?;
+            if code[start + body].ends_with(';') {
+                return None;
+            }
             let length = code[start..].iter().position(|line| *line == closing)?;
             Some((start + 1, length + 1))
         })
@@ -129,6 +134,12 @@ mod tests {
         let [long, tests] = ["x\n".repeat(401), "#[cfg(test)]\nmod tests".to_owned()];
         assert!(judge("a.rs", &format!("{tests} {{\n{long}")).is_empty());
         assert_eq!(judge("a.rs", &format!("{tests};\n{long}")).len(), 1);
+    }
+
+    #[test]
+    fn a_method_without_a_body_has_no_length() {
+        let text = format!("    fn a(\n        &self,\n    );\n{}    }}\n", "    ///\n".repeat(90));
+        assert_eq!(judge("a.rs", &text).len(), 0);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use anyhow::{Context as _, bail};
 
 use crate::{cluster, debian, e2e, fuzz, image, manifests, step};
 
+const OPERATOR: &str = "stoker-operator";
+
 /// Flags of `cargo xtask test`.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Arguments {
@@ -55,10 +57,42 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if !succeeded {
         bail!("tests failed");
     }
-    if arguments.long && arguments.filter.is_none() && fuzz::is_among(&arguments.package) {
-        fuzz::run()?;
+    if arguments.long && arguments.filter.is_none() {
+        if arguments.package.is_empty() || arguments.package.iter().any(|it| it == OPERATOR) {
+            panic_in_the_shipped_program()?;
+        }
+        if fuzz::is_among(&arguments.package) {
+            fuzz::run()?;
+        }
+    }
+    if arguments.long && arguments.filter.is_none() && arguments.package.is_empty() {
+        with_kubernetes("1.36", &["e2e"])?;
+        let packages = ["stoker-operator", "stoker-cli", "stoker-api"];
+        let packages: Vec<&str> = packages.iter().flat_map(|name| ["--package", name]).collect();
+        with_kubernetes("1.30", &[&["test"], packages.as_slice()].concat())?;
     }
     Ok(())
+}
+
+/// A panic in the operator as it ships ends one request and no more.
+fn panic_in_the_shipped_program() -> anyhow::Result<()> {
+    let build = ["build", "--quiet", "--profile", "dist-unwind", "--bin", OPERATOR];
+    let panic = ["--package", OPERATOR, "--features", "panic"];
+    step::quiet("dist", step::cargo().args(build).args(panic))?;
+    let program = step::target().join("dist-unwind").join(OPERATOR);
+    let program = std::path::absolute(program).context("failed to find the target directory")?;
+    let mut test = step::cargo();
+    test.args(["test", "--quiet", "--test", "webhook"]).args(panic).arg("a_panic_ends");
+    step::quiet("panic", test.env("STOKER_OPERATOR", program))
+}
+
+/// Runs a command of ours again, with another version of Kubernetes.
+fn with_kubernetes(minor: &str, words: &[&str]) -> anyhow::Result<()> {
+    println!("Kubernetes {minor}:");
+    let own = std::env::current_exe().context("failed to find this program")?;
+    let mut command = Command::new(own);
+    command.env("STOKER_KUBERNETES", minor).env("STOKER_CLUSTER", format!("kubernetes-{minor}"));
+    step::shown(command.args(words))
 }
 
 fn cargo_test(arguments: &Arguments) -> anyhow::Result<Command> {
