@@ -83,7 +83,7 @@ fn inject(pod: &Value) {
     check_agent(&after);
 }
 
-fn check_warnings(warnings: &[String]) {
+pub(crate) fn check_warnings(warnings: &[String]) {
     for warning in warnings {
         assert!(warning.chars().count() < LONGEST, "{warning:?} is too long");
         assert!(!warning.contains(char::is_control), "{warning:?} has control characters");

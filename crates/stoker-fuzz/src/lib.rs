@@ -5,6 +5,7 @@
 //! A function panics where something does not hold that must hold for any input.
 
 mod admission;
+mod bootstrap;
 pub mod mutate;
 mod payload;
 
@@ -23,6 +24,9 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "admission_review", run: admission::review },
     Target { name: "annotations", run: admission::annotations },
+    Target { name: "bootstrap_annotations", run: bootstrap::annotations },
+    Target { name: "bootstrap_review", run: bootstrap::review },
+    Target { name: "image_reference", run: bootstrap::image },
     Target { name: "payload_argocd", run: |input| payload::read(Requester::Argocd, None, input) },
     Target {
         name: "payload_azuredevops",

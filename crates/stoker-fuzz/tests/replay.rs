@@ -82,10 +82,13 @@ macro_rules! targets {
     };
 }
 
-// D5, E5: the promise about hostile bodies.
+// D5, E5, I1: the promise about hostile bodies.
 targets! {
     admission_review
     annotations
+    bootstrap_annotations
+    bootstrap_review
+    image_reference
     payload_argocd
     payload_azuredevops
     payload_bitbucket
