@@ -38,6 +38,13 @@ pub const PAUSE_CONFIG_MAP: &str = "stoker-pause";
 /// The ConfigMap in the operator's namespace that remembers which pods were evicted to repair them.
 pub const REPAIRS_CONFIG_MAP: &str = "stoker-repairs";
 
+/// The ConfigMap in the operator's namespace that remembers which pods the housekeeping of pod
+/// bootstrap evicted.
+pub const BOOTSTRAP_REPAIRS_CONFIG_MAP: &str = "stoker-bootstrap-repairs";
+
+/// The ConfigMap in the operator's namespace with the last valid policy of pod bootstrap.
+pub const BOOTSTRAP_POLICY_CONFIG_MAP: &str = "stoker-bootstrap-policy";
+
 /// The name of the agent's container.
 pub const AGENT_CONTAINER: &str = "stoker-agent";
 

@@ -93,6 +93,26 @@ fn report() -> Report {
     }
 }
 
+// Written by the programs at the end of first light. An upgrade meets both, and a rollback our own:
+// its reader is that of the fixtures, which must find every key that it knows.
+#[test]
+fn metadata_and_reports_of_first_light_are_read_and_keep_their_keys() {
+    let stored: BTreeMap<String, String> =
+        serde_json::from_str(include_str!("first-light/metadata.json")).unwrap();
+    assert_eq!(Metadata::from_data(&stored).unwrap(), metadata());
+    let written = metadata().to_data().unwrap();
+    for (key, value) in &stored {
+        assert_eq!(written.get(key), Some(value), "{key}");
+    }
+    let stored = include_str!("first-light/report.json");
+    assert_eq!(Report::from_value("plant-0", stored).unwrap(), report());
+    let stored: serde_json::Value = serde_json::from_str(stored).unwrap();
+    let written: serde_json::Value = serde_json::from_str(&report().to_value()).unwrap();
+    for (key, value) in stored.as_object().unwrap() {
+        assert_eq!(&written[key], value, "{key}");
+    }
+}
+
 #[test]
 fn metadata_comes_back_as_it_was_written() {
     let written = metadata();

@@ -197,19 +197,21 @@ impl Git {
 impl Auth {
     /// Returns the method that is configured; the schema allows at most one.
     pub fn method(&self) -> Option<AuthMethod<'_>> {
-        if let Some(ssh) = &self.ssh_key {
+        // Without `..`, so that a new method can't be forgotten here.
+        let Self { ssh_key, token, github_app } = self;
+        if let Some(ssh) = ssh_key {
             let known_hosts = ssh.known_hosts.as_ref();
             return Some(AuthMethod::SshKey {
                 key: ssh.secret_ref.resolve(SecretKey::SshPrivateKey),
                 known_hosts: known_hosts.map(|k| k.secret_ref.resolve(SecretKey::KnownHosts)),
             });
         }
-        if let Some(token) = &self.token {
+        if let Some(token) = token {
             let username = token.username.as_deref().unwrap_or(Token::DEFAULT_USERNAME);
             let token = token.secret_ref.resolve(SecretKey::Token);
             return Some(AuthMethod::Token { token, username });
         }
-        let app = self.github_app.as_ref()?;
+        let app = github_app.as_ref()?;
         let key = app.private_key_secret_ref.resolve(SecretKey::GithubAppKey);
         Some(AuthMethod::GithubApp { app, key })
     }

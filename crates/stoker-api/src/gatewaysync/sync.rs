@@ -91,8 +91,8 @@ pub struct Overrides {
     pub drift_policy: Option<DriftPolicy>,
 
     /// How many percent of a mapping's files one sync may delete, from 0 to 100, before it stops
-    /// and asks for confirmation. Fewer than 50 deleted files never ask. The default is 50; 100
-    /// never asks.
+    /// and asks for confirmation. Fewer than 50 deleted files ask only if they are all files of a
+    /// mapping that had 10 or more. The default is 50; 100 never asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-validations" = rule::percent("maxDeletePercent")))]
     pub max_delete_percent: Option<i32>,
