@@ -8,7 +8,6 @@ use std::ops::ControlFlow;
 /// One element of a pattern without braces.
 #[derive(Clone, Debug)]
 pub(super) enum Token {
-    /// This character.
     Char(char),
     /// Any one character but the slash.
     Any,

@@ -15,12 +15,18 @@ struct Found<'p> {
 
 /// Where the way through a document ends.
 enum Place<'p> {
-    /// The value is there.
     Value(Range<usize>),
     /// An object or a list has no such item; the rest of the path is to be made.
-    Missing { open: usize, walk: Walk, rest: &'p [Part] },
+    Missing {
+        open: usize,
+        walk: Walk,
+        rest: &'p [Part],
+    },
     /// A scalar is in the way of the rest of the path.
-    Scalar { span: Range<usize>, rest: &'p [Part] },
+    Scalar {
+        span: Range<usize>,
+        rest: &'p [Part],
+    },
 }
 
 /// Returns where the value at a path stands.

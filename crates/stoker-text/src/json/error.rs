@@ -4,6 +4,7 @@ use super::{MAX_DEPTH, MAX_PADDING, MAX_VALUE};
 
 /// A document that can't be read, or an edit that can't be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum JsonError {
     /// The document is not JSON.
     #[error("invalid JSON at line {line}, column {column}: {fault}")]
@@ -12,17 +13,11 @@ pub enum JsonError {
         line: usize,
         /// The character in that line, counted from 1.
         column: usize,
-        /// What is wrong there.
         fault: JsonFault,
     },
     /// The path can't be used, or not in this document.
     #[error("bad path {path:?}: {fault}")]
-    Path {
-        /// The path as it was given.
-        path: String,
-        /// What is wrong with it.
-        fault: PathFault,
-    },
+    Path { path: String, fault: PathFault },
     /// The value to set is larger than [`MAX_VALUE`].
     #[error("the value for {path:?} is larger than {MAX_VALUE} bytes")]
     ValueTooLarge {

@@ -9,7 +9,6 @@ pub(super) const BOM: &[u8] = "\u{feff}".as_bytes();
 
 type Span = Range<usize>;
 
-/// A fault and its offset.
 type Fault = (usize, JsonFault);
 
 /// A member of an object or an element of a list.

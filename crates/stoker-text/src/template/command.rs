@@ -7,7 +7,6 @@ use super::function::Function;
 use super::tree::{Command, Operand, Term};
 use super::value::{Text, Value};
 
-/// The arguments of a function.
 enum Arguments<'a> {
     /// One of them settles the result.
     Decided(Value<'a>),

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-/// Escapes for HTML.
 pub(super) fn html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {

@@ -12,7 +12,6 @@ const MAX_DEPTH: usize = 200;
 /// Text made on the way costs a step per this many bytes, so that steps bound time.
 const BYTES_PER_STEP: usize = 64;
 
-/// One rendering.
 pub(super) struct Run<'a> {
     pub(super) context: &'a Context,
     definitions: &'a Definitions,
@@ -31,7 +30,6 @@ enum Flow {
     Continue,
 }
 
-/// Renders a template.
 pub(super) fn render(
     main: &Block,
     definitions: &Definitions,
@@ -209,7 +207,6 @@ impl<'a> Run<'a> {
         found.map_or(Value::Nil, |(_, value)| value.clone())
     }
 
-    /// Counts one step.
     pub(super) fn step(&mut self, position: Position) -> Result<(), TemplateError> {
         self.spend(0, position)
     }

@@ -182,7 +182,6 @@ fn bounded(number: u64) -> Result<usize, String> {
         .ok_or_else(|| format!("a width in a format is larger than {MAX_WIDTH}"))
 }
 
-/// Prints one value, as an action does.
 pub(super) fn print_value(value: &Value<'_>) -> Result<String, String> {
     match value {
         Value::Nil => Err("there is no value to print".to_owned()),

@@ -5,7 +5,6 @@ use super::escape;
 use super::format;
 use super::value::{Text, Value};
 
-/// A built-in function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
     And,
@@ -28,7 +27,6 @@ pub(super) enum Function {
 type Arity = (usize, usize);
 
 impl Function {
-    /// Returns the function of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
         use compare::Order;
         Some(match name {

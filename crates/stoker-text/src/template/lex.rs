@@ -6,7 +6,6 @@ use super::error::Position;
 /// The most tokens of one template: far beyond what people write, well below what hurts.
 const MAX_TOKENS: usize = 250_000;
 
-/// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,

@@ -22,7 +22,6 @@ pub(super) struct Parser<'t> {
     definitions: Definitions,
 }
 
-/// What ended a block.
 enum Ending<'t> {
     EndOfText,
     End(Token<'t>),
@@ -36,7 +35,6 @@ enum Step<'t> {
     Ending(Ending<'t>),
 }
 
-/// The control structures.
 #[derive(Clone, Copy, PartialEq)]
 enum Control {
     If,
@@ -44,7 +42,6 @@ enum Control {
     Range,
 }
 
-/// Parses the text of a template.
 pub(super) fn template(text: &str) -> Result<(Block, Definitions), TemplateError> {
     let mut parser = Parser {
         tokens: Cursor::new(lex::tokens(text)?),
