@@ -46,7 +46,7 @@ fn write(work: &Path, file: usize, dirs: usize, round: usize) {
     std::fs::write(dir.join(format!("view-{file}.json")), line.repeat(4096 / line.len())).unwrap();
 }
 
-/// The time that this thread was running: on a busy machine the wall clock tells little.
+/// The CPU time of this thread: on a busy machine the wall clock means little.
 fn cpu_time() -> Duration {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let nanoseconds = schedstat.split(' ').next().unwrap().parse().unwrap();

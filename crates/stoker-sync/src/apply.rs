@@ -3,10 +3,8 @@
 //! # Flow
 //!
 //! The caller has made the prepared segment durable, and holds the gateway's scan lock if there is
-//! a
-//! gateway. The segment becomes the journal. Its steps run group by group. The directories that
-//! they
-//! changed are fsynced. Then the journal becomes the manifest.
+//! a gateway. The segment becomes the journal. Its steps run group by group. The directories that
+//! they changed are fsynced. Then the journal becomes the manifest.
 //!
 //! # Promises
 //!
@@ -39,22 +37,17 @@ use step::{Staged, Stepper};
 
 /// Why a run was not applied, or not in full.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// The lock file is not ours any more; nothing was changed.
     #[error("another run took over the data directory; nothing was changed")]
     LockLost,
     /// The journal could not be begun; nothing was changed.
     #[error("failed to begin the journal; nothing was changed")]
-    Begin {
-        /// What the system said.
-        source: DiskError,
-    },
+    Begin { source: DiskError },
     /// The journal or the manifest could not be written; the next start finishes the run.
     #[error("failed to keep the record of the run")]
-    Record {
-        /// What the system said.
-        source: DiskError,
-    },
+    Record { source: DiskError },
     /// Some paths could not be changed; the others were.
     #[error("{} could not be changed, first {:?}; everything else was applied", count(.failed), .failed[0].path())]
     Incomplete {

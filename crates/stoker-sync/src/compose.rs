@@ -2,9 +2,8 @@
 //!
 //! The destination tree is walked level by level from the top, with one request to the source per
 //! level. Each directory has layers: the trees that mappings contribute to it. If the layers are
-//! those
-//! of the last sync, everything below is unchanged and is not read. This module says what should be
-//! there; `plan.rs` decides what to do about it.
+//! those of the last sync, everything below is unchanged and is not read. This module says what
+//! should be there; `plan.rs` decides what to do about it.
 
 mod error;
 mod expansion_limit;

@@ -1,10 +1,9 @@
 //! Stamps of directories: they show whether an entry was added or removed since.
 //!
 //! A directory's mtime changes with every entry, and no user can set its ctime back. So if a
-//! directory
-//! is known to hold exactly what it should, and the volume's clock has moved on since, an equal
-//! stamp
-//! proves later that it still does. Without stamps every drift check would list every directory.
+//! directory is known to hold exactly what it should, and the volume's clock has moved on since, an
+//! equal stamp proves later that it still does. Without stamps every drift check would list every
+//! directory.
 
 use std::io::ErrorKind;
 use std::thread;

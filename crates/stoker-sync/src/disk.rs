@@ -3,8 +3,7 @@
 //!
 //! Promise (A9): a path is opened below the data root and no symbolic link on the way is followed,
 //! either by the kernel (`openat2`) or one component at a time. All other functions take a name in
-//! an
-//! open directory, so that a concurrent rename can't redirect a call.
+//! an open directory, so that a concurrent rename can't redirect a call.
 //!
 //! Long: a registry, one small function per system call; two doors would be two places to check.
 
@@ -27,7 +26,7 @@ use rustix::io::Errno;
 use crate::path::{self, Quoted, RelPath};
 use error::DATA;
 pub use error::DiskError;
-use fault::Call;
+use fault::{Call, CallKind};
 use root_settings::RootSettings;
 pub(crate) use stat::{DirEntry, FileType, Modes, Stat};
 
@@ -49,7 +48,6 @@ pub(crate) fn read_at(file: &File, offset: u64, length: usize) -> io::Result<Vec
     Ok(bytes)
 }
 
-/// Returns the size of an open file.
 pub(crate) fn size(file: &File) -> io::Result<u64> {
     file.metadata().map(|found| found.len())
 }
@@ -166,7 +164,7 @@ impl Dir {
         &self.path
     }
 
-    fn call<'a>(&'a self, kind: &'static str, name: &'a [u8]) -> Call<'a> {
+    fn call<'a>(&'a self, kind: CallKind, name: &'a [u8]) -> Call<'a> {
         Call { kind, dir: &self.path, name, to: None, bytes: b"" }
     }
 
@@ -182,7 +180,7 @@ impl Dir {
     pub(crate) fn create(&self, name: &[u8], mode: u32) -> Result<File> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let call = Call { bytes: &mode.to_be_bytes(), ..self.call("create", name) };
+        let call = Call { bytes: &mode.to_be_bytes(), ..self.call(CallKind::Create, name) };
         let fd = fault::step(call).and_then(|()| fs::openat(&self.fd, name, flags, mode.into()));
         let file = self.at(name, "create", fd)?;
         self.give(name, &file)?;
@@ -192,7 +190,7 @@ impl Dir {
     /// Gives a file or a directory that we made to the owner of the data directory.
     fn give(&self, name: &[u8], made: &OwnedFd) -> Result<()> {
         let Some(owner) = &self.settings.owner else { return Ok(()) };
-        let given = fault::step(self.call("chown", name)).and_then(|()| owner.give(made));
+        let given = fault::step(self.call(CallKind::Chown, name)).and_then(|()| owner.give(made));
         self.at(name, "set the owner of", given)
     }
 
@@ -204,7 +202,7 @@ impl Dir {
             done => return self.at(name, "open", done).map(File::from),
         }
         let open = |()| fs::openat(&self.fd, name, flags | OFlags::CREATE, mode.into());
-        let created = fault::step(self.call("create", name)).and_then(open);
+        let created = fault::step(self.call(CallKind::Create, name)).and_then(open);
         let file = self.at(name, "create", created)?;
         self.give(name, &file)?;
         Ok(File::from(file))
@@ -212,17 +210,20 @@ impl Dir {
 
     /// Replaces the content of an open file of this directory, in place.
     pub(crate) fn overwrite(&self, name: &[u8], file: &mut File, bytes: &[u8]) -> Result<()> {
-        let done = fault::step(Call { bytes, ..self.call("overwrite", name) }).and_then(|()| {
-            let done =
-                file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(bytes));
-            done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
-        });
+        let done =
+            fault::step(Call { bytes, ..self.call(CallKind::Overwrite, name) }).and_then(|()| {
+                let done = file
+                    .set_len(0)
+                    .and_then(|()| file.rewind())
+                    .and_then(|()| file.write_all(bytes));
+                done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+            });
         self.at(name, "write", done)
     }
 
     /// Writes all bytes to a file of this directory.
     pub(crate) fn write(&self, name: &[u8], file: &mut File, bytes: &[u8]) -> Result<()> {
-        let done = fault::step(Call { bytes, ..self.call("write", name) }).and_then(|()| {
+        let done = fault::step(Call { bytes, ..self.call(CallKind::Write, name) }).and_then(|()| {
             file.write_all(bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
         });
         self.at(name, "write", done)
@@ -232,7 +233,7 @@ impl Dir {
     /// be thrown away.
     pub(crate) fn sync_file(&self, name: &[u8], file: &File) -> Result<()> {
         let sync = |()| fs::fsync(file);
-        self.at(name, "sync", fault::step(self.call("fsync", name)).and_then(sync))
+        self.at(name, "sync", fault::step(self.call(CallKind::Fsync, name)).and_then(sync))
     }
 
     /// Makes the entries of this directory durable.
@@ -240,7 +241,7 @@ impl Dir {
         self.at(
             b"",
             "sync",
-            fault::step(self.call("fsync", b"")).and_then(|()| fs::fsync(&self.fd)),
+            fault::step(self.call(CallKind::Fsync, b"")).and_then(|()| fs::fsync(&self.fd)),
         )
     }
 
@@ -249,13 +250,13 @@ impl Dir {
         self.at(
             b"",
             "sync the volume of",
-            fault::step(self.call("syncfs", b"")).and_then(|()| fs::syncfs(&self.fd)),
+            fault::step(self.call(CallKind::Syncfs, b"")).and_then(|()| fs::syncfs(&self.fd)),
         )
     }
 
     /// Renames an entry, replacing a file that is there.
     pub(crate) fn rename(&self, name: &[u8], to: &Self, new: &[u8]) -> Result<()> {
-        let done = fault::step(self.call("rename", name).to(to, new))
+        let done = fault::step(self.call(CallKind::Rename, name).to(to, new))
             .and_then(|()| fs::renameat(&self.fd, name, &to.fd, new));
         to.at(new, "rename a new file to", done)
     }
@@ -263,7 +264,8 @@ impl Dir {
     /// Renames an entry to a name that must be free.
     pub(crate) fn rename_new(&self, name: &[u8], to: &Self, new: &[u8]) -> Result<()> {
         let rename = |()| fs::renameat_with(&self.fd, name, &to.fd, new, RenameFlags::NOREPLACE);
-        let done = match fault::step(self.call("rename", name).to(to, new)).and_then(rename) {
+        let done = match fault::step(self.call(CallKind::Rename, name).to(to, new)).and_then(rename)
+        {
             // Some network file systems know no flags. A directory never replaces a full one.
             Err(Errno::INVAL | Errno::NOSYS) => fs::renameat(&self.fd, name, &to.fd, new),
             done => done,
@@ -274,7 +276,7 @@ impl Dir {
     /// Removes a file or a link.
     pub(crate) fn unlink(&self, name: &[u8]) -> Result<()> {
         let unlink = |()| fs::unlinkat(&self.fd, name, AtFlags::empty());
-        self.at(name, "delete", fault::step(self.call("unlink", name)).and_then(unlink))
+        self.at(name, "delete", fault::step(self.call(CallKind::Unlink, name)).and_then(unlink))
     }
 
     /// Removes an empty directory.
@@ -283,13 +285,13 @@ impl Dir {
         self.at(
             name,
             "remove the directory",
-            fault::step(self.call("rmdir", name)).and_then(remove),
+            fault::step(self.call(CallKind::Rmdir, name)).and_then(remove),
         )
     }
 
     /// Makes a directory and opens it; its mode does not depend on the umask.
     pub(crate) fn make_dir(&self, name: &[u8], mode: u32) -> Result<Self> {
-        let done = fault::step(self.call("mkdir", name))
+        let done = fault::step(self.call(CallKind::Mkdir, name))
             .and_then(|()| fs::mkdirat(&self.fd, name, mode.into()));
         self.at(name, "make the directory", done)?;
         let dir = self.open(name)?;
@@ -316,7 +318,7 @@ impl Dir {
     }
 
     fn correct_mode(&self, mode: u32) -> rustix::io::Result<()> {
-        set_mode(&self.fd, mode, || fault::step(self.call("chmod", b"")))
+        set_mode(&self.fd, mode, || fault::step(self.call(CallKind::Chmod, b"")))
     }
 
     /// Opens a file for reading. What is not a regular file is refused without blocking on it.
@@ -375,7 +377,7 @@ impl Dir {
     pub(crate) fn chmod(&self, name: &[u8], mode: u32) -> Result<()> {
         let file = self.open_file(name)?;
         let chmod = |()| fs::fchmod(&file, Mode::from_raw_mode(mode));
-        let done = fault::step(self.call("chmod", name)).and_then(chmod);
+        let done = fault::step(self.call(CallKind::Chmod, name)).and_then(chmod);
         self.at(name, "set the mode of", done)?;
         self.sync_file(name, &file)
     }

@@ -26,13 +26,11 @@ use crate::request::DriftCheck;
 use crate::reserved;
 use crate::source::ObjectId;
 
-/// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
     /// Managed files whose stat changed, or that are gone.
     pub(crate) suspects: BTreeSet<RelPath>,
-    /// Foreign entries of owned directories, at any depth; directories are not
-    /// listed.
+    /// Foreign entries of owned directories, at any depth; directories are not listed.
     pub(crate) foreign: BTreeMap<RelPath, FileType>,
 }
 

@@ -98,25 +98,17 @@ pub struct Interrupted {
 
 /// Why a data directory could not be opened.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum OpenError {
     /// It is not there, or not ours to use.
     #[error("failed to open the data directory")]
-    Disk {
-        /// What the system said.
-        source: DiskError,
-    },
+    Disk { source: DiskError },
     /// Another run has it.
     #[error("failed to lock the data directory")]
-    Lock {
-        /// Who, or why.
-        source: lock::Error,
-    },
+    Lock { source: lock::Error },
     /// What a killed run left could not be finished or undone.
     #[error("failed to recover the data directory")]
-    Recover {
-        /// What the system said.
-        source: DiskError,
-    },
+    Recover { source: DiskError },
 }
 
 impl Opened {
@@ -244,7 +236,7 @@ impl Engine {
     }
 }
 
-/// Takes from others what someone else gave them: an administrator's `mkdir`, or a volume's group.
+/// Removes permissions of other users that an administrator's `mkdir` or a volume's group gave.
 ///
 /// Best effort: a directory of another user may be usable, and is not ours to change.
 fn restrict_state_dir(root: &Dir, data: &Path) {

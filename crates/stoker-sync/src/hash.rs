@@ -24,12 +24,10 @@ impl BlobHash {
         self.0.update(bytes);
     }
 
-    /// Returns the id.
     pub(crate) fn finish(self) -> ObjectId {
         ObjectId(self.0.finalize().into())
     }
 
-    /// Returns the id of `bytes`.
     pub(crate) fn of(bytes: &[u8]) -> ObjectId {
         let mut hash = Self::new(bytes.len() as u64);
         hash.update(bytes);
@@ -51,7 +49,6 @@ impl Fingerprint {
         self.0.update(value);
     }
 
-    /// Returns all of it.
     pub(crate) fn finish(self) -> ObjectId {
         ObjectId(self.0.finalize().into())
     }

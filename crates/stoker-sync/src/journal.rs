@@ -38,7 +38,6 @@ pub(crate) enum Step {
 /// The steps of one directory.
 pub(crate) type Group = Vec<Step>;
 
-/// Returns the name of a staged file.
 pub(crate) fn staged_file(number: u64) -> Vec<u8> {
     format!("f{number}").into_bytes()
 }
@@ -174,7 +173,6 @@ pub(crate) fn halves(groups: &[Group]) -> Halves {
     Halves::of(groups.iter().flatten().map(Step::path))
 }
 
-/// Packs steps.
 pub(crate) fn pack(groups: &[Group]) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.number(groups.len() as u64);
@@ -187,7 +185,6 @@ pub(crate) fn pack(groups: &[Group]) -> Vec<u8> {
     writer.0
 }
 
-/// Unpacks steps.
 pub(crate) fn unpack(bytes: &[u8]) -> Option<Vec<Group>> {
     let mut reader = Reader(bytes);
     let groups = reader.count()?;

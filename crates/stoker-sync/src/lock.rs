@@ -27,27 +27,17 @@ pub(crate) struct Lock {
 
 /// Why the lock could not be had.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// Somebody else has it.
     #[error("another run holds the data directory ({holder}); waited {} s", .waited.as_secs())]
-    Held {
-        /// Who.
-        holder: Holder,
-        /// How long we waited.
-        waited: Duration,
-    },
+    Held { holder: Holder, waited: Duration },
     /// The volume has no locks.
     #[error("the volume of the data directory does not support locks")]
-    Unsupported {
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Unsupported { source: std::io::Error },
     /// The lock file could not be used.
     #[error("failed to use the lock file")]
-    Disk {
-        /// What the system said.
-        source: DiskError,
-    },
+    Disk { source: DiskError },
     /// The run was asked to end.
     #[error(transparent)]
     Cancelled(Cancelled),

@@ -1,15 +1,12 @@
 //! The manifest: every managed file, with its stat at the end of the last sync.
 //!
 //! A manifest is a complete base segment and a few later segments that patch it. Each is written
-//! once
-//! and never changed. One changed file costs one small segment, not a rewrite; reading one
-//! directory
-//! costs a page or two. `manifest/storage.rs` decides when segments are merged.
+//! once and never changed. One changed file costs one small segment, not a rewrite; reading one
+//! directory costs a page or two. `manifest/storage.rs` decides when segments are merged.
 //!
 //! Promise: a damaged manifest counts as absent. Then a run deletes only what is in managed
 //! directories, and compares files by content. Pages are checked when they are read, so damage may
-//! be
-//! found late: [`Manifest::is_damaged`] then says that no earlier result may be used.
+//! be found late: [`Manifest::is_damaged`] then says that no earlier result may be used.
 
 pub(crate) mod codec;
 pub(crate) mod header;
@@ -129,7 +126,6 @@ impl Manifest {
         self.sound(key_in(&self.segments, directory))
     }
 
-    /// Returns the files of one directory.
     pub(crate) fn dir(&self, directory: &[u8]) -> Option<DirRecord> {
         self.sound(dir_in(&self.segments, directory))
     }
@@ -220,7 +216,6 @@ fn dir_in(segments: &[Segment], directory: &[u8]) -> Result<Option<DirRecord>, D
 }
 
 impl DirRecord {
-    /// Finds a file by name.
     pub(crate) fn file(&self, name: &[u8]) -> Option<&FileRecord> {
         let found = self.files.binary_search_by(|file| file.name.as_ref().cmp(name)).ok()?;
         self.files.get(found)

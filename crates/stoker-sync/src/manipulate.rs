@@ -2,8 +2,7 @@
 //!
 //! A `Transform` lists the changes for one file, in order. Its inputs are kept as a fingerprint, so
 //! that a file whose blob and values are unchanged is not transformed again. Which values a
-//! template
-//! uses is read from its text: a new commit does not touch files that do not use it.
+//! template uses is read from its text: a new commit does not touch files that do not use it.
 
 mod template;
 #[cfg(test)]
@@ -56,25 +55,17 @@ pub(crate) struct Transformed {
 
 /// Why a file could not be made.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// A template is wrong.
     #[error("the template is wrong")]
-    Template {
-        /// Where and why.
-        source: TemplateError,
-    },
+    Template { source: TemplateError },
     /// A document is not JSON, or a patch does not fit it.
     #[error("the JSON document can't be changed")]
-    Patch {
-        /// Where and why.
-        source: JsonError,
-    },
+    Patch { source: JsonError },
     /// What came out is not JSON, though its name says so.
     #[error("the result is not JSON")]
-    NotJson {
-        /// Where and why.
-        source: JsonError,
-    },
+    NotJson { source: JsonError },
     /// A file that should be a template has no text.
     #[error("the file is binary and can't be a template")]
     Binary,

@@ -2,11 +2,9 @@
 //!
 //! A mapped directory owns what is in it, unless its mapping says otherwise; the data root is never
 //! owned. Of nested mappings the innermost decides about foreign files; a managed file belongs to
-//! the
-//! mapping that brought it. Protected are excluded paths, the gateway's identity, Stoker's own
-//! state
-//! and the destinations of absent sources. In the gateway's local resources a mapping owns only the
-//! files that it brought.
+//! the mapping that brought it. Protected are excluded paths, the gateway's identity, Stoker's own
+//! state and the destinations of absent sources. In the gateway's local resources a mapping owns
+//! only the files that it brought.
 
 use std::collections::HashMap;
 

@@ -1,9 +1,8 @@
 //! What a run will do, as a value: writes, deletes, modes, and why.
 //!
 //! Planning reads the source, the manifest and the live paths that change, and writes nothing; a
-//! dry
-//! run ends here. `draft.rs` compares the wanted files with the last sync, `decide.rs` compares the
-//! result with the disk, `limit.rs` stops a run that would delete too much.
+//! dry run ends here. `draft.rs` compares the wanted files with the last sync, `decide.rs` compares
+//! the result with the disk, `limit.rs` stops a run that would delete too much.
 
 pub(crate) mod decide;
 pub(crate) mod draft;
@@ -34,7 +33,7 @@ pub struct Plan {
     pub unchanged: u64,
     /// What people should know.
     pub warnings: Vec<Warning>,
-    /// What someone else changed since the last sync.
+    /// Files that were changed on the gateway since the last sync.
     pub drift: Vec<Drifted>,
     /// Files in owned directories that no sync brought and that are kept.
     pub foreign_kept: Listed,
@@ -44,7 +43,6 @@ pub struct Plan {
     pub previous_commit: Option<String>,
     /// The commit that is planned.
     pub commit: String,
-    /// What was asked for.
     pub(crate) request: Request,
     pub(crate) work: Work,
 }
@@ -78,7 +76,7 @@ pub enum Action {
     Mode,
 }
 
-/// A file that someone else changed.
+/// A file that was changed on the gateway.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Drifted {
     /// Where, below the data root.
@@ -138,43 +136,26 @@ pub(crate) struct Put {
 
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// The commit can't be laid out as the mappings say.
     #[error("failed to compose the mapped files")]
-    Compose {
-        /// What is wrong.
-        source: compose::Error,
-    },
+    Compose { source: compose::Error },
     /// The live files could not be checked.
     #[error("failed to check for drift")]
-    Drift {
-        /// What is wrong.
-        source: drift::Error,
-    },
+    Drift { source: drift::Error },
     /// A path could not be checked.
     #[error("failed to check the paths that change")]
-    Survey {
-        /// What the system said.
-        source: DiskError,
-    },
+    Survey { source: DiskError },
     /// A file could not be made from its blob.
     #[error("failed to render or patch {path:?}")]
-    Transform {
-        /// The destination.
-        path: RelPath,
-        /// What is wrong.
-        source: manipulate::Error,
-    },
+    Transform { path: RelPath, source: manipulate::Error },
     /// The source could not deliver.
     #[error("failed to fetch the changed files")]
-    Fetch {
-        /// What it said.
-        source: source::Error,
-    },
+    Fetch { source: source::Error },
     /// Something foreign is in the way.
     #[error("{wanted} should be at {path:?}, where {found}")]
     Conflict {
-        /// Where.
         path: RelPath,
         /// What the commit has there.
         wanted: &'static str,
@@ -183,10 +164,7 @@ pub enum Error {
     },
     /// A symbolic link is where a directory should be.
     #[error("{path:?} is a symbolic link, and links are not followed")]
-    Link {
-        /// Where.
-        path: RelPath,
-    },
+    Link { path: RelPath },
     /// The last run brought files of another repository, and some of them would go.
     #[error(
         "the last run brought files from {last:?}, this one is from {now:?}: {files} of those \

@@ -2,8 +2,7 @@
 //!
 //! If there is a journal, its steps run again, including those that are already done. That changes
 //! live files, so the caller does it, and takes the gateway's scan lock first. Everything else that
-//! is
-//! found was never in place, and is removed at once.
+//! is found was never in place, and is removed at once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -114,7 +113,6 @@ fn remove_if_there(state: &Dir, name: &[u8]) -> Result<(), DiskError> {
     if state.stat(name)?.is_some() { state.remove_tree(name) } else { Ok(()) }
 }
 
-/// A journal that was found.
 #[derive(Debug)]
 struct Journal {
     header: Header,

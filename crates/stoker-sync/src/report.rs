@@ -33,7 +33,7 @@ pub struct Report {
     pub projects: Vec<String>,
     /// The halves in which something changed.
     pub touched: Halves,
-    /// What someone else had changed; repaired unless the policy was to report.
+    /// Files that were changed on the gateway; repaired unless the policy was to report.
     pub drift: Vec<Drifted>,
     /// Files in owned directories that no sync brought and that were kept; drift until they are
     /// removed or their deletion is confirmed.

@@ -1,12 +1,9 @@
 //! What a commit holds: entries with ids, bytes on demand.
 //!
 //! The planner lists one level of the tree at a time, many directories per call, and never a
-//! directory
-//! whose id it already knows. That is why the cost of a sync follows what changed. Git and the
-//! working
-//! directory of `dev` implement it. A source returns names as it finds them; the planner checks
-//! them,
-//! because a repository is hostile input.
+//! directory whose id it already knows. That is why the cost of a sync follows what changed. Git
+//! and the working directory of `dev` implement it. A source returns names as it finds them; the
+//! planner checks them, because a repository is hostile input.
 
 use std::fmt::{self, Write as _};
 use std::io::Read;

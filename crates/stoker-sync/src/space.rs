@@ -14,6 +14,7 @@ const RESERVE: u64 = 1024 * 1024;
 
 /// Why there is not enough space.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// The volume is too full.
     #[error(
@@ -26,15 +27,11 @@ pub enum Error {
         place: RelPath,
         /// What is needed, the reserve included.
         needed: u64,
-        /// What is free.
         free: u64,
     },
     /// The volume would not say.
     #[error("failed to ask for free space")]
-    Ask {
-        /// What the system said.
-        source: DiskError,
-    },
+    Ask { source: DiskError },
 }
 
 /// Checks that new files fit: all of them on the data volume, where they are written first, and on

@@ -10,7 +10,6 @@ pub(crate) use scratch::{Live, Scratch, Snapshot};
 use crate::request::{Deletion, Mapping};
 use crate::{Cancel, Engine, Opened, RelPath, Report, Request};
 
-/// A mapping in the form of `--map`.
 pub(crate) fn map(text: &str) -> Mapping {
     let (source, destination) = text.rsplit_once(':').unwrap();
     Mapping::new(RelPath::parse(source).unwrap(), RelPath::parse(destination).unwrap())
@@ -39,4 +38,11 @@ pub(crate) fn sync(
     let plan = engine.plan(&mut source, request, &cancel)?;
     let written = engine.write(plan, &mut source, &cancel)?;
     Ok(written.apply(&mut || {})?)
+}
+
+/// The error of a run, as a value: what it says is asserted in the tests of `stoker-cli`.
+pub(crate) fn refusal<E: std::error::Error + 'static>(
+    done: Result<Report, Box<dyn std::error::Error>>,
+) -> E {
+    *done.unwrap_err().downcast().unwrap()
 }

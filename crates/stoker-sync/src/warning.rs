@@ -26,21 +26,38 @@ pub use stoker_api::warning::WarningCode;
 /// Returns whether the cause lies in the commit and the profile, so that it holds until they
 /// change, even for runs that do not check there again.
 pub(crate) fn is_standing(code: WarningCode) -> bool {
-    matches!(
-        code,
+    // Without `_`, so that a new code can't be forgotten here.
+    match code {
         WarningCode::SymlinkSkipped
-            | WarningCode::SubmoduleSkipped
-            | WarningCode::SpecialSkipped
-            | WarningCode::SourceAbsent
-            | WarningCode::IdentityPath
-            | WarningCode::RuntimeFilesInGit
-            | WarningCode::PatchUnmatched
-            | WarningCode::MappingShadowed
-    )
+        | WarningCode::SubmoduleSkipped
+        | WarningCode::SpecialSkipped
+        | WarningCode::SourceAbsent
+        | WarningCode::IdentityPath
+        | WarningCode::RuntimeFilesInGit
+        | WarningCode::PatchUnmatched
+        | WarningCode::MappingShadowed => true,
+        WarningCode::ManifestCorrupt
+        | WarningCode::DriftOverwritten
+        | WarningCode::ForeignFilesKept
+        | WarningCode::OtherSource
+        | WarningCode::Recovered
+        | WarningCode::Drift
+        | WarningCode::Paused
+        | WarningCode::DeletionBlocked
+        | WarningCode::Unfinished
+        | WarningCode::AmbiguousRef
+        | WarningCode::UnreachableCommit
+        | WarningCode::GatewayNotReady
+        | WarningCode::NoScanLock
+        | WarningCode::ScanLockLost
+        | WarningCode::NotVerified
+        | WarningCode::DocumentSkipped
+        | WarningCode::ReferenceUnused
+        | WarningCode::CredentialUnused => false,
+    }
 }
 
 impl Warning {
-    /// Makes a warning about `path`.
     pub(crate) fn new(code: WarningCode, path: RelPath, message: impl Into<String>) -> Self {
         Self { code, path, message: message.into() }
     }

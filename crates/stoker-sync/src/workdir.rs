@@ -1,9 +1,8 @@
 //! A working directory as a source: saved files count, committed or not.
 //!
 //! Ids are git's own, so a clean checkout has the ids of its commit. Links are entries and are
-//! never
-//! followed. `.git` and the temporary files of editors are skipped. Files whose stat did not change
-//! since the last scan are not read again.
+//! never followed. `.git` and the temporary files of editors are skipped. Files whose stat did not
+//! change since the last scan are not read again.
 
 mod scope;
 
@@ -254,6 +253,10 @@ mod tests {
     use crate::testing::{Scratch, map};
     use crate::{Cancel, RelPath, Request};
 
+    fn whole(scratch: &Scratch) -> WorkDir {
+        WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap()
+    }
+
     #[test]
     fn ids_are_those_that_git_gives() {
         let scratch = Scratch::new();
@@ -264,8 +267,7 @@ mod tests {
         scratch.write("work/a/.git", "gitdir: elsewhere");
         scratch.make_dir("work/empty");
         scratch.link("work/link", "/etc/passwd");
-        let mut source =
-            WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
+        let mut source = whole(&scratch);
         let root = source.root().unwrap();
         // git init; git add; git write-tree, with the same files.
         assert_eq!(root.to_string(), "078302be2ef1dd3cd265b696a404dfa0c392716f");
@@ -280,8 +282,7 @@ mod tests {
     fn an_empty_directory_is_the_empty_tree() {
         let scratch = Scratch::new();
         scratch.make_dir("work/nothing");
-        let mut source =
-            WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
+        let mut source = whole(&scratch);
         assert_eq!(source.root().unwrap(), ObjectId::EMPTY_TREE);
         assert_eq!(source.list(&[ObjectId::EMPTY_TREE]).unwrap(), [vec![]]);
     }
@@ -313,8 +314,7 @@ mod tests {
     fn a_second_save_within_a_tick_is_seen() {
         let scratch = Scratch::new();
         scratch.write("work/a", "1");
-        let mut source =
-            WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
+        let mut source = whole(&scratch);
         let before = source.scan().unwrap();
         scratch.edit_unseen("work/a", "2");
         assert_ne!(source.scan().unwrap(), before);
@@ -324,7 +324,7 @@ mod tests {
     fn a_directory_that_took_the_place_of_another_is_not_the_same() {
         let scratch = Scratch::new();
         scratch.write("work/a", "1");
-        let source = WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
+        let source = whole(&scratch);
         assert!(source.is_at(&scratch.path("work")));
         scratch.rename("work", "away");
         assert!(!source.is_at(&scratch.path("work")), "there is none");
@@ -337,8 +337,7 @@ mod tests {
     fn temporary_files_of_editors_are_not_content() {
         let scratch = Scratch::new();
         scratch.write("work/4913/a", "1");
-        let mut source =
-            WorkDir::open(&scratch.path("work"), Vec::new(), &Cancel::default()).unwrap();
+        let mut source = whole(&scratch);
         let before = source.scan().unwrap();
         assert_ne!(before, ObjectId::EMPTY_TREE, "a directory may be called so");
         scratch.write("work/4913/.a.swp", "x");

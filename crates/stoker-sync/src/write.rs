@@ -3,8 +3,7 @@
 //!
 //! Staging is on the data volume: each file under a number, each new directory as a whole with its
 //! final names inside. The live tree is not touched here; an error is undone by removing the
-//! staging
-//! directory.
+//! staging directory.
 
 mod error;
 mod stage;

@@ -1,8 +1,7 @@
 //! Renames that change only the case of a name, on a volume that ignores case.
 //!
 //! The content is already right, so a rename that fails does not fail the run. No file is lost if
-//! the
-//! process dies in between.
+//! the process dies in between.
 
 use crate::disk::Dir;
 use crate::reserved::{self, TEMPORARY_PREFIX};

@@ -6,7 +6,7 @@ mod power_loss;
 
 use rustix::io::Errno;
 
-use crate::disk::fault::{self, Fault};
+use crate::disk::fault::{self, CallKind, Fault};
 use crate::request::DriftCheck;
 use crate::source::Kind;
 use crate::testing::{Commit, Files, Live, Scratch, Snapshot, request, sync, unlimited};
@@ -146,7 +146,7 @@ fn an_engine_whose_run_broke_off_does_not_begin_another() {
     let fault = Fault::Once { at: 1, errno: Errno::IO };
     let (done, steps) = fault::under(Some(fault), || written.apply(&mut || {}));
     let kinds: Vec<_> = steps.iter().map(|step| step.kind).collect();
-    assert!(done.is_err() && kinds == ["rename", "fsync"], "{steps:?}");
+    assert!(done.is_err() && kinds == [CallKind::Rename, CallKind::Fsync], "{steps:?}");
     let plan = engine.plan(&mut source, &wanted(&new_commit), &cancel).unwrap();
     let refused = engine.write(plan, &mut source, &cancel).err().unwrap();
     assert!(matches!(refused, crate::write::Error::Unfinished), "{refused:?}");
@@ -162,7 +162,7 @@ fn a_step_that_fails_in_recovery_is_not_lost() {
     let run = |scratch: &Scratch| sync(scratch, &new_commit, &wanted(&new_commit)).map(drop);
     let scratch = prepared(Some(&old_commit));
     let (_, steps) = fault::under(None, || run(&scratch));
-    let journal = steps.iter().position(|step| step.kind == "rename").unwrap();
+    let journal = steps.iter().position(|step| step.kind == CallKind::Rename).unwrap();
     let mut new_files = expected(&new_commit);
     new_files.retain(|_, live| *live != Live::Dir);
     for at in 0..16 {
@@ -195,7 +195,7 @@ fn a_step_that_fails_leaves_old_or_new_and_the_next_run_converges() {
             let (done, _) = fault::under(Some(fault), || run(&scratch));
             let when = format!("{errno:?} at step {at}, {:?}", steps[at]);
             assert_no_mixture(&scratch.snapshot("data"), [&old, &new], &when);
-            let before_journal = steps[..at].iter().all(|step| step.kind != "rename");
+            let before_journal = steps[..at].iter().all(|step| step.kind != CallKind::Rename);
             if done.is_err() && before_journal {
                 assert_eq!(scratch.snapshot("data"), old, "{when}: nothing may be left behind");
             }
@@ -213,7 +213,7 @@ fn a_killed_run_waits_until_it_is_finished() {
     let run = |scratch: &Scratch| sync(scratch, &new_commit, &wanted(&new_commit)).map(drop);
     let scratch = prepared(Some(&old_commit));
     let (_, steps) = fault::under(None, || run(&scratch));
-    let journal = steps.iter().position(|step| step.kind == "rename").unwrap();
+    let journal = steps.iter().position(|step| step.kind == CallKind::Rename).unwrap();
     let scratch = prepared(Some(&old_commit));
     drop(fault::under(Some(Fault::Crash { at: journal + 3 }), || run(&scratch)));
     let left = scratch.snapshot("data");

@@ -12,43 +12,30 @@ const MOST_SHOWN: usize = 300;
 
 /// Why there is nothing to plan from.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// The source failed.
     #[error("failed to read the source")]
-    Read {
-        /// What it said.
-        source: source::Error,
-    },
+    Read { source: source::Error },
     /// A required mapping has no source.
     #[error("the source {path:?} does not exist{}", did_you_mean(.nearest.as_ref()))]
     SourceMissing {
-        /// The mapping's source.
         path: RelPath,
         /// A path of the commit that is spelled like it.
         nearest: Option<RelPath>,
     },
     /// A mapping's source is or lies beneath a symbolic link.
     #[error("the source {path:?} is, or lies beneath, a symbolic link; links are not followed")]
-    SourceIsLink {
-        /// The mapping's source.
-        path: RelPath,
-    },
+    SourceIsLink { path: RelPath },
     /// A mapping's source is or lies beneath a submodule.
     #[error("the source {path:?} is, or lies beneath, a submodule; submodules are not fetched")]
-    SourceIsSubmodule {
-        /// The mapping's source.
-        path: RelPath,
-    },
+    SourceIsSubmodule { path: RelPath },
     /// A mapping's source is a pipe, a socket or a device.
     #[error("the source {path:?} is neither a file nor a directory")]
-    SourceIsSpecial {
-        /// The mapping's source.
-        path: RelPath,
-    },
+    SourceIsSpecial { path: RelPath },
     /// A mapping's `type` does not fit its source.
     #[error("the source {path:?} should be a {wanted} and is a {found}")]
     WrongKind {
-        /// The mapping's source.
         path: RelPath,
         /// What the mapping says.
         wanted: &'static str,
@@ -58,17 +45,13 @@ pub enum Error {
     /// A file is mapped to a path that is a directory of another mapping.
     #[error("the file {file:?} is mapped to {path:?}, which is a directory of another mapping")]
     FileOverDirectory {
-        /// The destination.
         path: RelPath,
         /// The source of the file mapping.
         file: RelPath,
     },
     /// A destination lies in a directory of ours.
     #[error("the destination {path:?} is reserved by Stoker")]
-    ReservedDestination {
-        /// The mapping's destination.
-        path: RelPath,
-    },
+    ReservedDestination { path: RelPath },
     /// Names that can't be written.
     #[error("{} can't be written: {}", count_names(.refused), list_names(.refused))]
     Names {

@@ -1,10 +1,9 @@
 //! Limits how many entries a tree expands to, without expanding it.
 //!
 //! A tree that names one subtree many times is a few kilobytes to send and can expand without end.
-//! If
-//! a level looks like that, everything below is counted by tree, and each tree is read once however
-//! often it is named. Excludes and unchanged directories are counted too: a tree that needs them to
-//! stay under the limit is not an ordinary one.
+//! If a level looks like that, everything below is counted by tree, and each tree is read once
+//! however often it is named. Excludes and unchanged directories are counted too: a tree that needs
+//! them to stay under the limit is not an ordinary one.
 
 use std::collections::HashMap;
 

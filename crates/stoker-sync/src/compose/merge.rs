@@ -245,7 +245,6 @@ impl Named {
         !matches!(self.item, Item::File { .. })
     }
 
-    /// Returns whether this is the file of a file mapping.
     fn is_mapped_file(&self) -> bool {
         !self.is_dir() && self.origin == ItemOrigin::Destination
     }

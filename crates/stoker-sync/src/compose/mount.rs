@@ -15,15 +15,17 @@ const FARTHEST: usize = 3;
 /// What a mapping brings to its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// A directory.
     Dir(ObjectId),
     /// A file.
-    File { blob: ObjectId, is_executable: bool },
+    File {
+        blob: ObjectId,
+        is_executable: bool,
+    },
     /// Nothing: the source of an optional mapping is not in the commit.
     Absent,
 }
 
-/// A mapping whose source was looked up.
+/// A mapping whose source was resolved in the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
     /// The position of the mapping in the request.

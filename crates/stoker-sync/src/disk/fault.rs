@@ -3,11 +3,28 @@
 use super::Dir;
 use crate::path::RelPath;
 
-/// A call that changes the disk.
+/// The calls that change the disk, or make changes durable. A new one is a new crash point:
+/// `apply/tests/power_loss.rs` must know what it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallKind {
+    Chmod,
+    Chown,
+    Create,
+    Fsync,
+    Mkdir,
+    Overwrite,
+    Rename,
+    Rmdir,
+    Syncfs,
+    Unlink,
+    Write,
+}
+
+/// One call, with its arguments.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(test), expect(dead_code, reason = "only tests read it"))]
 pub(crate) struct Call<'a> {
-    pub(crate) kind: &'static str,
+    pub(crate) kind: CallKind,
     pub(crate) dir: &'a RelPath,
     pub(crate) name: &'a [u8],
     /// The directory and the name that something is renamed to.
@@ -39,7 +56,7 @@ mod script {
 
     use rustix::io::{Errno, Result};
 
-    use super::Call;
+    use super::{Call, CallKind};
     use crate::path::RelPath;
 
     /// What happens to the steps of this thread.
@@ -54,7 +71,7 @@ mod script {
     /// A step that was tried.
     #[derive(Debug, Clone)]
     pub(crate) struct RecordedCall {
-        pub(crate) kind: &'static str,
+        pub(crate) kind: CallKind,
         pub(crate) path: RelPath,
         pub(crate) to: Option<RelPath>,
         pub(crate) bytes: Vec<u8>,

@@ -66,7 +66,6 @@ impl RootSettings {
         link.map(|link| &link.target)
     }
 
-    /// Returns whether any link is followed.
     pub(super) fn follows(&self) -> bool {
         !self.links.is_empty()
     }

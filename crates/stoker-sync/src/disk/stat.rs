@@ -11,11 +11,8 @@ use crate::manifest::record::{DirStamp, FileStamp};
 /// What something on disk is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FileType {
-    /// A regular file.
     File,
-    /// A directory.
     Dir,
-    /// A symbolic link.
     Link,
     /// A pipe, a socket or a device.
     Special,
@@ -46,7 +43,6 @@ pub(crate) struct Stat {
     pub(crate) owner: u32,
 }
 
-/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DirEntry {
     pub(crate) name: Box<[u8]>,
@@ -189,7 +185,11 @@ impl Dir {
             return Ok(stat);
         }
         let chmod = |()| give_mode(file, wanted);
-        self.at(name, "set the mode of", fault::step(self.call("chmod", name)).and_then(chmod))?;
+        self.at(
+            name,
+            "set the mode of",
+            fault::step(self.call(fault::CallKind::Chmod, name)).and_then(chmod),
+        )?;
         self.stat_file(name, file)
     }
 

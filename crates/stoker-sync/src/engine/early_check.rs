@@ -2,9 +2,8 @@
 //!
 //! Most runs wait for the remote only to learn that nothing is new, and then check the files. The
 //! check does not need the remote's response, so it runs during the wait. Only one result is used,
-//! and
-//! only if no other run synced since: that everything was unchanged. Any other result is discarded,
-//! and the run checks again under the lock.
+//! and only if no other run synced since: that everything was unchanged. Any other result is
+//! discarded, and the run checks again under the lock.
 
 use super::View;
 use super::plan::{PlanInput, Planner};

@@ -50,7 +50,6 @@ pub(super) struct Planner<'a> {
 }
 
 impl PlanInput<'_> {
-    /// Plans.
     pub(super) fn run(&self, source: &mut dyn Source) -> Result<Plan, Error> {
         let last = self.view.manifest.header();
         if self.is_same_profile() && last.commit == self.request.commit {
@@ -143,7 +142,6 @@ impl<'a> Planner<'a> {
             && view.early_check.as_ref().is_some_and(holds)
     }
 
-    /// Plans.
     pub(super) fn run(&self, source: &mut dyn Source) -> Result<Plan, Error> {
         let PlanInput { view, request, .. } = self.input;
         let findings = self.inspect()?;

@@ -16,11 +16,15 @@ use std::collections::BTreeMap;
 use crate::plan::DriftKind;
 use crate::request::{DriftCheck, DriftPolicy, Prune};
 use crate::source::Kind;
-use crate::testing::{Commit, Scratch, map, request, sync, unlimited};
-use crate::{RelPath, Request, View};
+use crate::testing::{Commit, Scratch, map, refusal, request, sync, unlimited};
+use crate::{RelPath, Report, Request, View, compose, plan, write};
 
 fn checking(request: Request, check: DriftCheck) -> Request {
     Request { drift_check: check, ..request }
+}
+
+fn codes(report: &Report) -> Vec<&'static str> {
+    report.warnings.iter().map(|warning| warning.code.as_str()).collect()
 }
 
 fn strings(paths: &[RelPath]) -> Vec<String> {
@@ -158,25 +162,14 @@ fn bytes_that_are_not_the_blob_stop_the_run_before_any_rename() {
 }
 
 #[test]
-fn lfs_pointers_fail_with_their_name() {
-    let scratch = Scratch::new();
-    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n";
-    let commit = Commit::of([("p/a", "1"), ("p/big.bin", pointer)]);
-    let error = sync(&scratch, &commit, &request(&commit, ["p:projects"])).unwrap_err();
-    assert!(error.to_string().contains("projects/big.bin"), "{error}");
-    assert!(!scratch.exists("data/projects"));
-}
-
-#[test]
-fn all_lfs_pointers_are_named() {
-    let scratch = Scratch::new();
+fn all_lfs_pointers_are_named_and_nothing_is_written() {
     let pointer = |n: u8| format!("version https://git-lfs.github.com/spec/v1\noid {n}\nsize 1\n");
     let [one, two] = [pointer(1), pointer(2)];
+    let scratch = Scratch::new();
     let commit = Commit::of([("p/a", "1"), ("p/z.png", &one), ("p/b/c.png", &two)]);
-    let error = sync(&scratch, &commit, &request(&commit, ["p:projects"])).unwrap_err();
-    let said = "2 files are Git LFS pointers, not the files themselves: \"projects/b/c.png\", \
-                \"projects/z.png\"";
-    assert_eq!(error.to_string(), said);
+    let error = refusal(sync(&scratch, &commit, &request(&commit, ["p:projects"])));
+    let write::Error::LfsPointers { paths } = error else { panic!("{error:?}") };
+    assert_eq!(strings(&paths), ["projects/b/c.png", "projects/z.png"]);
     assert!(!scratch.exists("data/projects"));
 }
 
@@ -193,12 +186,14 @@ fn a_source_that_is_spelled_wrong_gets_a_suggestion() {
         ("elsewhere", None),
     ] {
         let map = format!("{source}:projects");
-        let error = sync(&scratch, &commit, &request(&commit, [&map])).unwrap_err();
-        let told = error.source().unwrap().to_string();
-        let end = nearest.map_or("does not exist".to_owned(), |nearest| {
-            format!("does not exist; did you mean {nearest:?}?")
-        });
-        assert_eq!(told, format!("the source {source:?} {end}"));
+        let error = refusal(sync(&scratch, &commit, &request(&commit, [&map])));
+        let plan::Error::Compose { source: compose::Error::SourceMissing { path, nearest: found } } =
+            error
+        else {
+            panic!("{error:?}")
+        };
+        let found = found.map(|found| found.to_string());
+        assert_eq!((path.to_string().as_str(), found.as_deref()), (source, nearest));
     }
 }
 
@@ -213,8 +208,7 @@ fn links_and_submodules_are_skipped_and_named_again_by_every_run() {
     let commit = Commit::from_files(&files);
     for _ in 0..2 {
         let report = sync(&scratch, &commit, &request(&commit, ["p:projects"])).unwrap();
-        let codes: Vec<_> = report.warnings.iter().map(|warning| warning.code.as_str()).collect();
-        assert_eq!(codes, ["SymlinkSkipped", "SubmoduleSkipped"]);
+        assert_eq!(codes(&report), ["SymlinkSkipped", "SubmoduleSkipped"]);
     }
     assert!(!scratch.exists("data/projects/deep") && !scratch.exists("data/projects/module"));
     // R18, R19
@@ -264,14 +258,14 @@ fn a_plan_refuses_the_pointers_that_its_write_would_and_reads_small_files_only()
     };
     let mut source = commit.clone();
     let error = plan(&commit).refuse_pointers(&mut source).unwrap_err();
-    let said = "\"projects/image.png\" is a Git LFS pointer, not the file itself";
-    assert_eq!(error.to_string(), said);
+    let write::Error::LfsPointers { paths } = error else { panic!("{error:?}") };
+    assert_eq!(strings(&paths), ["projects/image.png"]);
     assert_eq!(source.read, 1, "only what has the size of a pointer is read");
     let fine = Commit::of([("p/large", &large), ("p/z", "z")]);
     plan(&fine).refuse_pointers(&mut fine.clone()).unwrap();
 }
 
-// A run replaces segments of the record between two that a look opens.
+// A run replaces segments of the manifest while a `View` opens them one by one.
 #[test]
 fn a_look_beside_a_run_sees_the_record_of_one_or_the_other() {
     let scratch = Scratch::new();

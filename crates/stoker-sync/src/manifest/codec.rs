@@ -27,7 +27,6 @@ impl Writer {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Packs one byte.
     pub(crate) fn byte(&mut self, value: u8) {
         self.0.push(value);
     }
@@ -38,14 +37,12 @@ impl Writer {
         self.0.extend_from_slice(value);
     }
 
-    /// Packs an id.
     pub(crate) fn id(&mut self, ObjectId(bytes): ObjectId) {
         self.0.extend_from_slice(&bytes);
     }
 }
 
 impl<'a> Reader<'a> {
-    /// Unpacks a number.
     pub(crate) fn number(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -70,7 +67,6 @@ impl<'a> Reader<'a> {
         Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
     }
 
-    /// Unpacks one byte.
     pub(crate) fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -83,7 +79,6 @@ impl<'a> Reader<'a> {
         self.take(length)
     }
 
-    /// Unpacks an id.
     pub(crate) fn id(&mut self) -> Option<ObjectId> {
         Some(ObjectId(self.take(20)?.try_into().ok()?))
     }

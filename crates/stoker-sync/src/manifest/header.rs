@@ -15,7 +15,6 @@ pub(crate) struct Header {
     pub(crate) generation: u64,
     /// The generation that this one patches; 0 if it is complete by itself.
     pub(crate) previous: u64,
-    /// The commit.
     pub(crate) commit: String,
     /// The fingerprint of mappings and excludes.
     pub(crate) profile: ObjectId,
@@ -25,7 +24,6 @@ pub(crate) struct Header {
     pub(crate) manipulated: u64,
     /// The scans that were owed when the sync ended.
     pub(crate) owed: Halves,
-    /// The mappings, in order.
     pub(crate) mappings: Vec<MappingRecord>,
     /// What was skipped and will be skipped until commit or profile change.
     pub(crate) warnings: Vec<Warning>,
@@ -35,12 +33,10 @@ pub(crate) struct Header {
     pub(crate) origin: Option<Box<Origin>>,
 }
 
-/// A mapping as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MappingRecord {
     pub(crate) source: RelPath,
     pub(crate) destination: RelPath,
-    /// What its source was.
     pub(crate) shape: Shape,
     /// How many files are there because of it.
     pub(crate) files: u64,
@@ -58,9 +54,7 @@ impl MappingRecord {
 pub(crate) enum Shape {
     /// Not in the commit.
     Absent,
-    /// A directory.
     Dir,
-    /// A file.
     File,
 }
 
@@ -82,7 +76,6 @@ impl Header {
         }
     }
 
-    /// Packs the header.
     pub(crate) fn pack(&self, writer: &mut Writer) {
         writer.number(self.generation);
         writer.number(self.previous);
@@ -113,7 +106,6 @@ impl Header {
         words.into_iter().flatten().for_each(|word| writer.bytes(word.as_bytes()));
     }
 
-    /// Unpacks a header.
     pub(crate) fn unpack(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Self {
             generation: reader.number()?,

@@ -41,7 +41,6 @@ pub(super) struct Page {
 }
 
 impl Pages {
-    /// Adds a directory.
     pub(super) fn add(&mut self, patch: &DirPatch) {
         if self.count == 0 {
             self.first.clear();

@@ -36,11 +36,9 @@ pub(crate) struct Inputs {
 /// The stat of a file. Equal stamps mean that it was not written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FileStamp {
-    /// Its size in bytes.
     pub(crate) size: u64,
     /// When it was last written, in nanoseconds since 1970.
     pub(crate) modified: u64,
-    /// Its inode.
     pub(crate) inode: u64,
 }
 
@@ -52,7 +50,6 @@ pub(crate) struct DirStamp {
     pub(crate) modified: u64,
     /// When the directory was touched in any way. Nobody can set this one back.
     pub(crate) changed: u64,
-    /// Its inode.
     pub(crate) inode: u64,
 }
 
@@ -103,7 +100,6 @@ impl FileRecord {
         }
     }
 
-    /// Returns whether its content is unknown.
     pub(crate) fn is_unknown(&self) -> bool {
         self.placed == NOTHING
     }

@@ -130,7 +130,6 @@ impl Segment {
         Some(Self { header, layout, file, slots: OnceLock::new() })
     }
 
-    /// Reads the steps.
     pub(crate) fn steps(&self) -> Option<Vec<u8>> {
         let mut steps = self.read(self.layout.steps_start(), self.layout.steps)?;
         let length = checked(&steps)?.len();

@@ -46,7 +46,6 @@ impl Loaded {
     }
 }
 
-/// Returns the file name of a generation.
 pub(crate) fn segment_name(generation: u64) -> Vec<u8> {
     [PREFIX, format!("{generation:016x}").as_bytes()].concat()
 }

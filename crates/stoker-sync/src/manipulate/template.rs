@@ -24,7 +24,6 @@ const FIELDS: [&str; 10] = [
 /// The bit for everything else.
 const FURTHER: u16 = 1 << FIELDS.len();
 
-/// Returns whether the bytes are binary.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     bytes[..bytes.len().min(BINARY_WITHIN)].contains(&0)
 }
@@ -47,7 +46,6 @@ pub(super) fn uses(bytes: &[u8]) -> u16 {
     uses
 }
 
-/// Renders a template.
 pub(super) fn render(bytes: &[u8], values: &Values) -> Result<Vec<u8>, Error> {
     let text = str::from_utf8(bytes).map_err(|_| Error::NotUtf8)?;
     let template = Template::parse(text).map_err(|source| Error::Template { source })?;

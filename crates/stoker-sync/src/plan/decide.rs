@@ -102,7 +102,6 @@ enum FileDecision {
 }
 
 impl DecideInput<'_> {
-    /// Decides.
     pub(crate) fn run(self, mut drafts: Vec<DirDraft>, facts: &Facts) -> Result<Decided, Error> {
         let is_left_behind = |draft: &&DirDraft| draft.last.is_some() && draft.is_forgotten();
         let mut deciding = Deciding {

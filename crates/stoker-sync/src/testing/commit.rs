@@ -8,7 +8,6 @@ use sha1::{Digest, Sha1};
 use crate::hash::BlobHash;
 use crate::source::{Entry, Error, Kind, ObjectId, Sink, Source};
 
-/// A commit in memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Commit {
     trees: BTreeMap<ObjectId, Vec<Entry>>,

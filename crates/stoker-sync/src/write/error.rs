@@ -8,6 +8,7 @@ use crate::{manipulate, space};
 
 /// Why nothing was written. The live tree is as it was.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// There is not enough space.
     #[error("there is no room for the new files")]
@@ -17,32 +18,19 @@ pub enum Error {
     },
     /// A file could not be written.
     #[error("failed to write new files")]
-    Disk {
-        /// What the system said.
-        source: DiskError,
-    },
+    Disk { source: DiskError },
     /// The source failed.
     #[error("failed to read the changed files")]
-    Read {
-        /// What it said.
-        source: source::Error,
-    },
+    Read { source: source::Error },
     /// The stream of a file broke off.
     #[error("failed to read the content of {path:?}")]
-    Stream {
-        /// The destination.
-        path: RelPath,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Stream { path: RelPath, source: std::io::Error },
     /// The bytes are not those that the commit names.
     #[error("the content of {path:?} is not blob {wanted}, but {found}")]
     Corrupt {
-        /// The destination.
         path: RelPath,
         /// What the commit says.
         wanted: ObjectId,
-        /// What arrived.
         found: ObjectId,
     },
     /// Files are pointers to contents that git does not hold.
@@ -53,12 +41,7 @@ pub enum Error {
     },
     /// A file could not be made from its blob.
     #[error("failed to render or patch {path:?}")]
-    Transform {
-        /// The destination.
-        path: RelPath,
-        /// What is wrong.
-        source: manipulate::Error,
-    },
+    Transform { path: RelPath, source: manipulate::Error },
     /// The last run of this engine broke off after it had begun to change files.
     #[error("the last run has to be finished first: open the data directory again")]
     Unfinished,

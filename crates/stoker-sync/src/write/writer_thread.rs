@@ -16,7 +16,6 @@ const WAITING: usize = 16;
 /// A batch is full when it has this many files or bytes.
 const MOST_FILES: usize = 64;
 
-/// A file on its way.
 struct QueuedFile {
     index: usize,
     size: u64,

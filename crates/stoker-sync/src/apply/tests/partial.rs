@@ -5,7 +5,7 @@ use rustix::io::Errno;
 
 use super::{commits, expected, prepared, wanted};
 use crate::apply::Error;
-use crate::disk::fault::{self, Fault};
+use crate::disk::fault::{self, CallKind, Fault};
 use crate::request::{DriftCheck, Prune};
 use crate::source::Kind;
 use crate::testing::{Commit, Scratch, request, sync, unlimited};
@@ -29,7 +29,7 @@ fn holding(paths: impl IntoIterator<Item = String>) -> Commit {
     Commit::from_files(&paths.into_iter().map(file).collect())
 }
 
-/// A request that looks at everything.
+/// A request that checks every managed file.
 fn checking(commit: &Commit, prune: Prune) -> Request {
     let mut request = unlimited(request(commit, ["p:projects"]));
     request.mappings[0].prune = prune;
@@ -185,9 +185,10 @@ fn what_is_found_deleted_is_made_durable_all_the_same() {
     assert!(!scratch.exists("data/projects/k/x"), "it died after the deletion");
     let ((), again) = fault::under(None, || drop(scratch.engine()));
     let is_synced =
-        |step: &fault::RecordedCall| step.kind == "fsync" && *step.path == *b"projects/k";
-    let is_commit =
-        |step: &fault::RecordedCall| step.kind == "rename" && *step.path == *b".stoker/journal";
+        |step: &fault::RecordedCall| step.kind == CallKind::Fsync && *step.path == *b"projects/k";
+    let is_commit = |step: &fault::RecordedCall| {
+        step.kind == CallKind::Rename && *step.path == *b".stoker/journal"
+    };
     let (synced, commit) = (again.iter().position(is_synced), again.iter().position(is_commit));
     assert!(synced.is_some() && synced < commit, "{again:?}");
 }

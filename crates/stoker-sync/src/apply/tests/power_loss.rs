@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::{commits, expected, prepared, wanted};
-use crate::disk::fault::{self, RecordedCall};
+use crate::disk::fault::{self, CallKind, RecordedCall};
 use crate::path::{file_name, parent};
 use crate::request::DriftCheck;
 use crate::testing::{Live, Scratch, Snapshot, sync};
@@ -89,36 +89,40 @@ impl Disk {
     fn translate(&mut self, step: &RecordedCall) -> Option<Change> {
         let path = step.path.as_bytes();
         match step.kind {
-            "create" | "mkdir" => {
+            CallKind::Create | CallKind::Mkdir => {
                 let at = self.place(path).filter(|at| !self.names.contains_key(at))?;
                 let inode = self.new_inode();
-                if step.kind == "create" {
+                if step.kind == CallKind::Create {
                     let is_executable = step.bytes.last().is_some_and(|mode| mode & 0o100 != 0);
                     self.files.insert(inode, (Vec::new(), is_executable));
                 }
                 Some(Change::Link { at, inode })
             }
-            "write" | "overwrite" => {
+            CallKind::Write | CallKind::Overwrite => {
                 let inode = self.inode(path)?;
-                let before =
-                    if step.kind == "write" { self.files[&inode].0.clone() } else { Vec::new() };
+                let before = if step.kind == CallKind::Write {
+                    self.files[&inode].0.clone()
+                } else {
+                    Vec::new()
+                };
                 Some(Change::Data { inode, bytes: [before, step.bytes.clone()].concat() })
             }
-            "chmod" => self.inode(path).map(|inode| Change::Mode { inode }),
-            "unlink" => {
+            CallKind::Chmod => self.inode(path).map(|inode| Change::Mode { inode }),
+            CallKind::Unlink => {
                 let is_file = self.files.contains_key(&self.inode(path)?);
                 self.place(path).filter(|_| is_file).map(|at| Change::Unlink { at })
             }
-            "rmdir" => {
+            CallKind::Rmdir => {
                 let is_empty = self.is_empty_dir(self.inode(path)?);
                 self.place(path).filter(|_| is_empty).map(|at| Change::Unlink { at })
             }
-            "rename" => {
+            CallKind::Rename => {
                 let (from, to) = (self.place(path)?, self.place(step.to.as_ref()?)?);
                 let inode = self.inode(path)?;
                 Some(Change::Rename { from, to, inode })
             }
-            _ => None,
+            // The model has no owners, and `Log::record` makes changes durable.
+            CallKind::Chown | CallKind::Fsync | CallKind::Syncfs => None,
         }
     }
 
@@ -169,14 +173,14 @@ impl Log {
                 changes.iter_mut().filter(|(_, _, durable)| durable.is_none())
             {
                 let is_covered = match (step.kind, &*change) {
-                    ("syncfs", _) => true,
-                    ("fsync", Change::Data { inode, .. } | Change::Mode { inode }) => {
+                    (CallKind::Syncfs, _) => true,
+                    (CallKind::Fsync, Change::Data { inode, .. } | Change::Mode { inode }) => {
                         synced == Some(*inode)
                     }
-                    ("fsync", Change::Link { at, .. } | Change::Unlink { at }) => {
+                    (CallKind::Fsync, Change::Link { at, .. } | Change::Unlink { at }) => {
                         synced == Some(at.0)
                     }
-                    ("fsync", Change::Rename { to, .. }) => synced == Some(to.0),
+                    (CallKind::Fsync, Change::Rename { to, .. }) => synced == Some(to.0),
                     _ => false,
                 };
                 if is_covered {

@@ -83,7 +83,6 @@ impl<'a> PlanFinish<'a> {
         warnings
     }
 
-    /// Concludes.
     pub(super) fn plan(self, decided: Decided) -> Plan {
         let header = self.header(&decided);
         let written = |change: &&Change| change.action != Action::Delete;

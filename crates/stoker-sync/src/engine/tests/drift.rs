@@ -69,7 +69,7 @@ fn an_edit_that_keeps_the_look_is_found_by_content() {
     assert_eq!(scratch.read("data/projects/a"), "1234");
 }
 
-/// So many directories that their looks are remembered.
+/// Enough directories that their stamps are recorded.
 fn many_dirs() -> Commit {
     let file = |n: usize| {
         (format!("p/{}/{n}/view.json", n / 10).into_bytes(), (Kind::File, b"v".to_vec()))

@@ -1,11 +1,11 @@
-//! Claims about a look that is taken before the commit is known.
+//! Claims about the drift check that runs before the commit is known.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::{Cancel, EarlyCheck, Engine, Opened, View};
 
-/// So many files that it is worth to look at them early.
+/// Enough files that the early check runs.
 fn large(marker: &str) -> Commit {
     let file = |n: usize| {
         (format!("p/{}/{n}", n / 100).into_bytes(), (Kind::File, marker.as_bytes().to_vec()))

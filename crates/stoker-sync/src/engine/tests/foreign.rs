@@ -1,14 +1,9 @@
 //! Claims about files that no sync brought: few of them go, many of them or a project's stay.
 
 use super::*;
-use crate::Report;
 use crate::request::{Deletion, Origin};
 
 const MAPS: [&str; 1] = ["p:projects"];
-
-fn codes(report: &Report) -> Vec<&'static str> {
-    report.warnings.iter().map(|warning| warning.code.as_str()).collect()
-}
 
 fn commit() -> Commit {
     Commit::of([("p/line1/project.json", "{}"), ("p/line1/views/a", "1"), ("p/line2/x", "2")])
@@ -39,13 +34,13 @@ fn a_project_made_on_the_gateway_stays_until_its_deletion_is_confirmed() {
         let now = scratch.state();
         assert_eq!(*state.get_or_insert(now.clone()), now, "nothing new, nothing written");
     }
-    // Another commit goes on, looks at nothing else, and does not forget them.
+    // Another commit is applied, checks only what it touches, and still reports them.
     let next = Commit::of([("p/line1/project.json", "{1}"), ("p/line1/views/a", "1")]);
     let report = sync(&scratch, &next, &asked(&next, DriftCheck::Touched)).unwrap();
     assert_eq!(codes(&report), ["ForeignFilesKept"]);
     assert_eq!(scratch.read("data/projects/line1/project.json"), "{1}");
     assert_eq!(scratch.read("data/projects/line3/views/b"), "made here");
-    // Confirmed, they go, also in a run that would look only at what it touches.
+    // A confirmed run deletes them, even if it checks only what it touches.
     let confirmed = unlimited(asked(&next, DriftCheck::Touched));
     let report = sync(&scratch, &next, &confirmed).unwrap();
     assert_eq!(strings(&report.deleted.paths), kept);
@@ -127,10 +122,10 @@ fn another_repository_may_not_remove_the_files_of_the_last_one_unasked() {
     };
     sync(&scratch, &one, &ask(&one, "https://git.example/one.git")).unwrap();
     let before = scratch.snapshot("data");
-    let refused = sync(&scratch, &other, &ask(&other, "https://git.example/other")).unwrap_err();
-    let said = "the last run brought files from \"https://git.example/one.git\", this one is from \
-                \"https://git.example/other\": 1 of those files would be deleted";
-    assert_eq!(refused.to_string(), said);
+    let refused = refusal(sync(&scratch, &other, &ask(&other, "https://git.example/other")));
+    let plan::Error::OtherRepository { last, now, files } = refused else { panic!("{refused:?}") };
+    let repositories = ["https://git.example/one.git", "https://git.example/other"];
+    assert_eq!(([&*last, &*now], files), (repositories, 1));
     assert_eq!(scratch.snapshot("data"), before);
     // The same one by another spelling, one that is not said, and one that removes nothing.
     let more = Commit::of([("p/a/x", "1"), ("p/b/y", "2"), ("p/c/z", "3")]);

@@ -250,8 +250,7 @@ fn a_mapping_into_local_resources_owns_the_files_that_it_brings() {
         ])
     };
     let report = sync(&scratch, &commit("a"), &request(&commit("a"), maps)).unwrap();
-    let codes: Vec<_> = report.warnings.iter().map(|warning| warning.code.as_str()).collect();
-    assert_eq!(codes, ["IdentityPath"]);
+    assert_eq!(codes(&report), ["IdentityPath"]);
     let next = Commit::of([("c/resources/core/x", "1"), ("local/config.json", "b")]);
     let wanted = checking(request(&next, maps), DriftCheck::Stat);
     let report = sync(&scratch, &next, &wanted).unwrap();
@@ -277,11 +276,13 @@ fn a_file_mapped_over_a_directory_of_another_mapping_is_a_conflict() {
     ] {
         let scratch = Scratch::new();
         scratch.write("data/projects/keep", "k");
-        let refused = sync(&scratch, &commit, &request(&commit, maps)).unwrap_err();
-        let cause = refused.source().unwrap().to_string();
-        let said = "the file \"project.json\" is mapped to \"projects/p\", which is a directory \
-                    of another mapping";
-        assert_eq!(cause, said);
+        let refused = refusal(sync(&scratch, &commit, &request(&commit, maps)));
+        let plan::Error::Compose { source: compose::Error::FileOverDirectory { path, file } } =
+            refused
+        else {
+            panic!("{refused:?}")
+        };
+        assert_eq!(strings(&[path, file]), ["projects/p", "project.json"]);
         assert!(!scratch.exists("data/projects/p") && scratch.exists("data/projects/keep"));
     }
     let scratch = Scratch::new();

@@ -211,7 +211,7 @@ proptest! {
         }
     }
 
-    // Equal trees are not looked at again: what follows from that must be what the model says, too.
+    // Equal trees are not compared again; the result must still be the model's.
     #[test]
     fn runs_that_follow_each_other_leave_what_the_model_says(
         first in files(),

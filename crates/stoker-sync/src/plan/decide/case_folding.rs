@@ -1,8 +1,7 @@
 //! Names that differ only in case, on a volume that ignores case.
 //!
 //! There a name that the commit dropped may be the file that it wants: `oven` that becomes `Oven`
-//! is
-//! one file, not a deletion and an addition. Deleting the one would lose the other.
+//! is one file, not a deletion and an addition. Deleting the one would lose the other.
 
 use std::collections::HashMap;
 

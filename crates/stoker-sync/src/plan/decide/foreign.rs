@@ -1,6 +1,5 @@
 //! Foreign files, which no sync brought. A few are deleted; a whole project that a person made on
-//! the
-//! gateway is kept until its deletion is confirmed.
+//! the gateway is kept until its deletion is confirmed.
 
 use std::collections::HashSet;
 
@@ -14,7 +13,6 @@ use crate::reserved;
 
 /// So many of them are not deleted without confirmation.
 const MANY: usize = 10;
-/// Where projects are.
 const PROJECTS: &[u8] = b"projects";
 
 impl Deciding<'_> {
