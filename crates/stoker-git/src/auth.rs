@@ -1,11 +1,11 @@
-//! Who we are to a git server, and how that reaches git without being seen.
+//! The credential for a git server, and how it reaches git unseen by other processes.
 //!
 //! # Promises
 //!
 //! No credential is ever in an argument, an environment variable, a config file, a URL, a file of
 //! ours or a message. Git asks our own program ([`crate::helper`]) for a password, and that reads
-//! the file; keys for ssh lie in memory for the time of one operation. Every operation reads the
-//! files, so that a rotated credential counts at once.
+//! the file; keys for ssh are in memory during one operation. Every operation reads the files
+//! again, so that a rotated credential is used at once.
 
 pub mod askpass;
 mod content;
@@ -32,10 +32,10 @@ pub const DEFAULT_USERNAME: &str = "x-access-token";
 /// The longest file that is read: keys and tokens are far shorter, bundles of certificates are not.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Who we are to a git server.
+/// The credential for a git server.
 #[derive(Debug, Clone)]
 pub enum Auth {
-    /// Nobody: the repository is public.
+    /// No credential: the repository is public.
     None,
     /// A token or a password.
     Token {
@@ -57,93 +57,46 @@ pub enum Auth {
 
 /// Why credentials can't be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// A file can't be read.
     #[error("failed to read the {what} {path:?}")]
-    Read {
-        /// What the file holds.
-        what: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Read { what: &'static str, path: PathBuf, source: io::Error },
     /// A file has nothing in it.
     #[error("the {what} {path:?} is empty")]
-    Empty {
-        /// What the file should hold.
-        what: &'static str,
-        /// The file.
-        path: PathBuf,
-    },
+    Empty { what: &'static str, path: PathBuf },
     /// A file holds what can't be a credential.
     #[error("the {what} {path:?} {fault}")]
-    Malformed {
-        /// What the file should hold.
-        what: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        fault: &'static str,
-    },
+    Malformed { what: &'static str, path: PathBuf, fault: &'static str },
     /// A key that can't be used without being asked for its passphrase.
     #[error("the SSH key {path:?} is encrypted with a passphrase, which Stoker can't ask for")]
-    Encrypted {
-        /// The file.
-        path: PathBuf,
-    },
+    Encrypted { path: PathBuf },
     /// A file of certificates without one.
     #[error("the CA file {path:?} holds no certificate in PEM form")]
-    NoCertificate {
-        /// The file.
-        path: PathBuf,
-    },
+    NoCertificate { path: PathBuf },
     /// The transport can't carry this kind of credential.
     #[error("{given} can't be used with {remote}, which needs {needed}")]
-    Mismatch {
-        /// What was given.
-        given: &'static str,
-        /// What the URL needs.
-        needed: &'static str,
-        /// The repository.
-        remote: SafeUrl,
-    },
+    Mismatch { given: &'static str, needed: &'static str, remote: SafeUrl },
     /// The transport needs a credential, and there is none.
     #[error("{remote} needs {needed}, and none was given")]
-    Missing {
-        /// What the URL needs.
-        needed: &'static str,
-        /// The repository.
-        remote: SafeUrl,
-    },
-    /// The credential would travel for all to see.
+    Missing { needed: &'static str, remote: SafeUrl },
+    /// The credential would be sent over plain HTTP.
     #[error("credentials over http:// to {remote} would be readable on the way")]
-    PlainHttp {
-        /// The repository.
-        remote: SafeUrl,
-    },
-    /// The App's JWT would travel for all to see.
+    PlainHttp { remote: SafeUrl },
+    /// The App's JWT would be sent over plain HTTP.
     #[error("credentials over http:// to the GitHub API {api} would be readable on the way")]
-    PlainHttpApi {
-        /// The API.
-        api: SafeUrl,
-    },
+    PlainHttpApi { api: SafeUrl },
     /// GitHub gave no token for the App's key.
     #[error("failed to get a token for the GitHub App from {api} with the key {key:?}")]
     GithubApp {
-        /// The API.
         api: SafeUrl,
         /// The file with the App's key.
         key: PathBuf,
-        /// Why not.
         source: github_app::Error,
     },
     /// A file in memory could not be made.
     #[error("failed to keep a credential in memory")]
-    Memory {
-        /// Why not.
-        source: io::Error,
-    },
+    Memory { source: io::Error },
 }
 
 /// What one operation hands to git: names of files, and the files in memory behind them.
@@ -237,7 +190,7 @@ fn hold(content: &[u8]) -> Result<MemFile, Error> {
     MemFile::new(content).map_err(|source| Error::Memory { source })
 }
 
-/// Git runs elsewhere, so a path that was given relative to here has to be whole.
+/// Git runs in another directory, so a relative path is made absolute.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -19,6 +19,7 @@ use phrase::{Class, PHRASES};
 
 /// Why git failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Fault {
     /// The server refused the credentials.
     #[error("the server refused the credentials{}", Status(*.status))]
@@ -54,18 +55,10 @@ pub enum Fault {
     },
     /// No connection, or it broke.
     #[error("the server can't be reached: {detail}")]
-    Unreachable {
-        /// What the network says.
-        detail: &'static str,
-    },
+    Unreachable { detail: &'static str },
     /// No connection through the proxy, or it broke.
     #[error("no way through the proxy {proxy}: {detail}")]
-    Proxy {
-        /// The proxy.
-        proxy: SafeUrl,
-        /// What the network says.
-        detail: &'static str,
-    },
+    Proxy { proxy: SafeUrl, detail: &'static str },
     /// The server returned an error.
     #[error("the server returned status {status}")]
     Server {
@@ -74,10 +67,7 @@ pub enum Fault {
     },
     /// The server sent us to another host.
     #[error("the server redirects to another host, {to}")]
-    Redirected {
-        /// Where to.
-        to: SafeUrl,
-    },
+    Redirected { to: SafeUrl },
     /// The server does not give out this object.
     #[error("the server does not give out the object that was asked for")]
     NotOurRef,
@@ -96,7 +86,6 @@ pub enum Fault {
     /// The repository belongs to another user.
     #[error("the repository {path:?} belongs to {}, not to us", Owner(*.owner))]
     DubiousOwnership {
-        /// The directory.
         path: String,
         /// Its owner's uid.
         owner: Option<u32>,
@@ -106,19 +95,13 @@ pub enum Fault {
     DiskFull,
     /// The object store would have more bytes than it may.
     #[error("the object store needs more than its limit of {limit} bytes")]
-    StoreFull {
-        /// The limit.
-        limit: u64,
-    },
+    StoreFull { limit: u64 },
     /// The store is damaged or locked; it is rebuilt when it is used next.
     #[error("the object store is damaged")]
     Store,
     /// The time is up.
     #[error("no end after {} s", .after.as_secs())]
-    TimedOut {
-        /// The timeout.
-        after: Duration,
-    },
+    TimedOut { after: Duration },
     /// The transfer was too slow to be alive.
     #[error("less than 1 kB/s arrived for 10 s")]
     Stalled,
@@ -127,10 +110,7 @@ pub enum Fault {
     Cancelled,
     /// Git, ssh or one of git's helpers is not installed.
     #[error("{program:?} is not installed")]
-    NotInstalled {
-        /// The missing program.
-        program: &'static str,
-    },
+    NotInstalled { program: &'static str },
     /// Git is too old.
     #[error("git is too old: 2.36 or newer is needed")]
     GitTooOld,
@@ -139,10 +119,7 @@ pub enum Fault {
     NoPasswdEntry,
     /// More came than can be good.
     #[error("the server sent more than {limit} bytes")]
-    TooLarge {
-        /// The limit.
-        limit: u64,
-    },
+    TooLarge { limit: u64 },
     /// Anything else.
     #[error("git failed: {detail}")]
     Other {

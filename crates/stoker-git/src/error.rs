@@ -14,75 +14,32 @@ use crate::store;
 
 /// Why git could not do what was asked.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// The credentials can't be used.
     #[error("failed to authenticate to {remote}")]
-    Credentials {
-        /// The repository.
-        remote: SafeUrl,
-        /// Why not.
-        source: auth::Error,
-    },
+    Credentials { remote: SafeUrl, source: auth::Error },
     /// The refs could not be listed.
     #[error("failed to list the refs of {remote}")]
-    ListRefs {
-        /// The repository.
-        remote: SafeUrl,
-        /// Why not.
-        source: Fault,
-    },
+    ListRefs { remote: SafeUrl, source: Fault },
     /// The ref could not be resolved.
     #[error("failed to resolve a ref of {remote}")]
-    Resolve {
-        /// The repository.
-        remote: SafeUrl,
-        /// Why not.
-        source: refs::Error,
-    },
+    Resolve { remote: SafeUrl, source: refs::Error },
     /// The history could not be fetched.
     #[error("failed to fetch the history of {remote}")]
-    FetchHistory {
-        /// The repository.
-        remote: SafeUrl,
-        /// Why not.
-        source: Fault,
-    },
+    FetchHistory { remote: SafeUrl, source: Fault },
     /// The commit could not be fetched.
     #[error("failed to fetch commit {commit} from {remote}")]
-    FetchCommit {
-        /// The repository.
-        remote: SafeUrl,
-        /// The commit.
-        commit: Commit,
-        /// Why not.
-        source: Fault,
-    },
+    FetchCommit { remote: SafeUrl, commit: Commit, source: Fault },
     /// The ref points to an object that is not a commit.
     #[error("the ref on {remote} points to {object}, which is a file or a directory, not a commit")]
-    NotACommit {
-        /// The repository.
-        remote: SafeUrl,
-        /// What the ref points to.
-        object: Commit,
-    },
+    NotACommit { remote: SafeUrl, object: Commit },
     /// Files could not be fetched.
     #[error("failed to fetch {count} files from {remote}")]
-    FetchFiles {
-        /// The repository.
-        remote: SafeUrl,
-        /// How many files.
-        count: usize,
-        /// Why not.
-        source: Fault,
-    },
+    FetchFiles { remote: SafeUrl, count: usize, source: Fault },
     /// The object store could not be used.
     #[error("failed to use the object store {path:?}")]
-    Store {
-        /// Where it is.
-        path: PathBuf,
-        /// Why not.
-        source: store::Error,
-    },
+    Store { path: PathBuf, source: store::Error },
 }
 
 impl Error {

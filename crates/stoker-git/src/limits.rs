@@ -25,7 +25,6 @@ pub(crate) struct Pace {
 /// How far an operation has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Progress {
-    /// Bytes that arrived.
     pub(crate) bytes: u64,
     /// Processor time that was spent on what arrived.
     pub(crate) processor: Duration,

@@ -33,7 +33,6 @@ pub(crate) struct Job<'a> {
     pub(crate) command: Command,
     /// What the command reads.
     pub(crate) input: Vec<u8>,
-    /// The largest output.
     pub(crate) max_output: usize,
     pub(crate) limits: Limits,
     pub(crate) cancel: &'a Cancel,

@@ -66,15 +66,14 @@ pub struct Store {
 
 /// Why a store could not be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// A file operation failed.
     #[error("failed to {action} {path:?}")]
     Disk {
         /// The operation, as a verb.
         action: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Why not.
         source: io::Error,
     },
     /// Another process uses the store.
@@ -85,54 +84,28 @@ pub enum Error {
     },
     /// Another user could replace the content of the directory.
     #[error("{path:?} is a link, belongs to another user, or others may write to it")]
-    NotOurs {
-        /// The directory.
-        path: PathBuf,
-    },
+    NotOurs { path: PathBuf },
     /// The directory has an entry that Stoker did not create, under a name that a store needs.
     #[error("{path:?} is there already, and no part of a store")]
-    Foreign {
-        /// What is in the way.
-        path: PathBuf,
-    },
+    Foreign { path: PathBuf },
     /// Git could not read the store.
     #[error("git could not read the store")]
-    Read {
-        /// Why not.
-        source: Fault,
-    },
+    Read { source: Fault },
     /// An object is missing although it was fetched.
     #[error("object {id} is missing")]
-    Missing {
-        /// The object.
-        id: ObjectId,
-    },
+    Missing { id: ObjectId },
     /// An object's bytes do not have its id.
     #[error("object {id} is damaged")]
-    Damaged {
-        /// The object.
-        id: ObjectId,
-    },
+    Damaged { id: ObjectId },
     /// An object turned out to be damaged after a part of it was returned.
     #[error("object {id} is damaged")]
-    Torn {
-        /// The object.
-        id: ObjectId,
-    },
+    Torn { id: ObjectId },
     /// The object is not a commit.
     #[error("{commit} is not a commit")]
-    NotACommit {
-        /// Its id.
-        commit: Commit,
-    },
+    NotACommit { commit: Commit },
     /// A tree is larger than the limit.
     #[error("tree {id} has more than {limit} bytes")]
-    TreeTooLarge {
-        /// The tree.
-        id: ObjectId,
-        /// The limit.
-        limit: u64,
-    },
+    TreeTooLarge { id: ObjectId, limit: u64 },
     /// The operation was cancelled.
     #[error("cancelled")]
     Cancelled,

@@ -44,7 +44,7 @@ pub enum Error {
     /// The proxy does not connect to the server.
     #[error("the proxy does not connect to the server ({status})")]
     ProxyRefused {
-        /// What it answered.
+        /// The status of its response.
         status: u16,
     },
 }

@@ -22,7 +22,7 @@ trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 impl Server {
-    /// Sends one request and returns the response. The caller bounds the whole of it.
+    /// Sends one request and returns the response. The caller sets the total timeout.
     pub async fn send(&self, request: &Request) -> Result<Response, Error> {
         let mut stream: Box<dyn Stream> = Box::new(self.connect(request).await?);
         if let Some(tls) = &self.tls {
@@ -141,7 +141,7 @@ where
     tokio::pin!(answer, connection);
     tokio::select! {
         answer = &mut answer => answer,
-        // The connection ends when all was read from it, or early: then the answer says so.
+        // The connection ends when everything was read; if it ends early, reading the body fails.
         _ = &mut connection => answer.await,
     }
 }

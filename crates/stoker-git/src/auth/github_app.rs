@@ -4,8 +4,7 @@
 //!
 //! A token is used again until ten minutes before its end, by the server's clock. Tokens are asked
 //! for one repository, to read its contents, and nothing more. An exchange ends within its timeout,
-//! and at once when it is cancelled.
-//! Errors carry the server's status, never its body.
+//! and at once when it is cancelled. Errors carry the server's status, never its body.
 
 mod exchange;
 
@@ -90,7 +89,7 @@ impl GithubApp {
         exchange::exchange(&self.settings, cancel)
     }
 
-    /// Returns whether the JWT would travel for all to see, though nobody allowed it.
+    /// Returns whether the JWT would be sent over plain HTTP although that is not allowed.
     pub(crate) fn is_exposed(&self) -> bool {
         let Settings { api, plain_http, proxy, .. } = &self.settings;
         // What goes by way of a proxy elsewhere leaves this machine, whatever its end.

@@ -1,11 +1,9 @@
 //! The budget of a store: how many more bytes a fetch may write.
 //!
-//! If the volume had a size limit, the kubelet would evict the gateway's pod when it is
-//! exceeded. So
-//! Stoker enforces the limit itself. It is checked before each fetch, and git may not write a
-//! larger
-//! file than what is left. When little is left, idle stores in the same volume are emptied, the
-//! least recently used first. When nothing is left, the caller empties this store.
+//! If the volume had a size limit, the kubelet would evict the gateway's pod when it is exceeded.
+//! So Stoker enforces the limit itself. It is checked before each fetch, and git may not write a
+//! larger file than what is left. When little is left, idle stores in the same volume are emptied,
+//! the least recently used first. When nothing is left, the caller empties this store.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -82,9 +82,8 @@ fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// Returns whether a repository is one of ours, by its `HEAD`. If the `HEAD` was not written
-/// yet, or
-/// did not reach the disk before a power failure, its refs directory decides.
+/// Returns whether a repository is one of ours, by its `HEAD`. If the `HEAD` was not written yet,
+/// or did not reach the disk before a power failure, its refs directory decides.
 fn is_made(repository: &Path) -> bool {
     let head = fs::read(repository.join("HEAD")).unwrap_or_default();
     is_directory(repository) && head == HEAD || is_blank(&head) && has_our_refs(repository)

@@ -120,9 +120,8 @@ pub(super) fn history(store: &Store, session: &Session, repository: &Path) -> Re
 }
 
 /// Fetches the same when a tag points to a tree. Git fails if an object that was requested by name
-/// does not arrive, and with [`NO_TREES`] a tree does not. So tags are fetched on their own,
-/// with top
-/// trees. The server does not send again what the branches had, so these are few.
+/// does not arrive, and with [`NO_TREES`] a tree does not. So tags are fetched on their own, with
+/// top trees. The server does not send again what the branches had, so these are few.
 pub(super) fn history_apart(
     store: &Store,
     session: &Session,

@@ -1,9 +1,8 @@
 //! How the first fetch of a store works: one fetch if all files are wanted, otherwise trees first.
 //!
-//! To sync a small part of a large repository, fetch the trees and then exactly the wanted
-//! files. To
-//! sync a whole repository that way would make the server walk the commit twice. A small fetch of
-//! the top directory shows which case it is.
+//! To sync a small part of a large repository, fetch the trees and then exactly the wanted files.
+//! To sync a whole repository that way would make the server walk the commit twice. A small fetch
+//! of the top directory shows which case it is.
 
 use std::path::Path;
 

@@ -1,9 +1,8 @@
 //! The files of a store: how they are created, and how they are repaired after a crash.
 //!
 //! A bare repository is three directories and two small files, so they are written here instead of
-//! by `git init`. The file `url` is written last. Without it, or with another URL in it, the
-//! store is
-//! emptied when it is opened.
+//! by `git init`. The file `url` is written last. Without it, or with another URL in it, the store
+//! is emptied when it is opened.
 
 use std::fs;
 use std::io;
@@ -41,9 +40,8 @@ const MAX_PACKS: usize = 60;
 const ROOMY: u64 = 64 * 1024 * 1024;
 /// … and more than this many times the bytes of its largest pack. The first commit of a store comes
 /// in about one pack, so most of the other packs are outdated. But gateways that share a store may
-/// each use another part of a commit. A store that is too small for all of them would be
-/// emptied and
-/// filled over and over.
+/// each use another part of a commit. A store that is too small for all of them would be emptied
+/// and filled over and over.
 const MAX_SHARE: u64 = 16;
 
 /// What was found in a store.
@@ -270,7 +268,6 @@ pub(super) fn temporary(path: &Path) -> PathBuf {
     path.with_extension("new")
 }
 
-/// Returns whether the path is a directory, and not a link to one.
 pub(super) fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }

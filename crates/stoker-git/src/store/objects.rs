@@ -76,7 +76,6 @@ pub(super) type Receiver<'a> =
     dyn FnMut(usize, Header, &mut dyn Read) -> Result<ControlFlow<()>, Error> + 'a;
 
 impl Objects {
-    /// Starts git on a repository.
     pub(super) fn start(repository: &Path, cancel: &Cancel) -> Result<Self, Error> {
         let mut command = in_repository(local(), repository);
         command.args(["cat-file", "--batch-command", "--buffer"]);
@@ -255,9 +254,8 @@ impl Objects {
         done.map_err(|_| self.early_end(Error::Read { source: Fault::Store }))
     }
 
-    /// Returns the error for a git that closed its pipes: it could not read the store,
-    /// unless it was
-    /// killed, for example because the machine ran out of memory.
+    /// Returns the error for a git that closed its pipes: it could not read the store, unless it
+    /// was killed, for example because the machine ran out of memory.
     fn early_end(&mut self, error: Error) -> Error {
         let signal = self.child.wait().ok().and_then(|status| status.signal());
         let is_killed = [Signal::KILL, Signal::TERM].iter().any(|s| signal == Some(s.as_raw()));

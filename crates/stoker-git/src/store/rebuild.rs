@@ -1,22 +1,19 @@
 //! Two ways to fix a store: rebuild it beside the old one if it may be damaged, or empty it in
-//! place
-//! if the volume is full.
+//! place if the volume is full.
 //!
-//! Git's messages do not always tell a damaged store from a fault of the server. So after any
+//! Git's messages do not always distinguish a damaged store from a fault of the server. So after any
 //! failure that a damaged store could cause, the same operation runs once more with a new, empty
 //! repository (`next.git`). If it succeeds, the new repository replaces the old one. If it fails
 //! too, the store was not the cause, and the old one stays.
 //!
-//! On a full volume there is no room for a second repository, and old packs may be what fills
-//! it. So
-//! the store is emptied in place ([`layout::empty`]) and the operation runs once more: once per
-//! run,
-//! and only if earlier runs left packs. If it fails again, the volume is too small for one commit.
+//! On a full volume there is no room for a second repository, and old packs may be what fills it.
+//! So the store is emptied in place ([`layout::empty`]) and the operation runs once more: once per
+//! run, and only if earlier runs left packs. If it fails again, the volume is too small for one
+//! commit.
 //!
 //! Some faults are in the repository itself: an object that the server has lost, a tree that is too
-//! large. A rebuild does not help there. The object is recorded with its commit, so that the
-//! store is
-//! not rebuilt on every poll. The record of another commit does not count.
+//! large. A rebuild does not help there. The object is recorded with its commit, so that the store
+//! is not rebuilt on every poll. The record of another commit does not count.
 
 use std::fs;
 use std::io;

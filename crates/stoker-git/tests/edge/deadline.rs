@@ -16,7 +16,7 @@ use stoker_testkit::wait::eventually;
 
 use crate::world::{Place, public};
 
-/// Accepts everyone, reads what they say, and answers with `greeting` and then nothing.
+/// Accepts every connection, reads, sends `greeting`, and then nothing more.
 fn silent(greeting: &'static [u8]) -> u16 {
     heard_by_silent(greeting).0
 }

@@ -6,17 +6,14 @@ use std::time::Duration;
 
 use stoker_api::remedy::Remedy;
 use stoker_git::{Error, store};
-use stoker_testkit::git::{Edit, Repo, Tree};
+use stoker_testkit::git::{Edit, Oid, Repo, Tree};
 
 use crate::store::{pairs, sample};
-use crate::world::{Place, files, public};
+use crate::world::{Place, files, filtering, pack_bytes, public};
 
-fn plant() -> (Repo, stoker_testkit::git::Oid) {
+fn plant() -> (Repo, Oid) {
     let tree = Tree::new().file("projects/a", "1").noise("projects/big", 7, 300_000);
-    let (repo, commit) = Repo::with(tree).unwrap();
-    repo.config("uploadpack.allowFilter", "true").unwrap();
-    repo.config("uploadpack.allowAnySHA1InWant", "true").unwrap();
-    (repo, commit)
+    filtering(tree)
 }
 
 #[test]
@@ -73,7 +70,7 @@ fn whatever_someone_else_has_under_our_names_is_refused_and_stays_as_it_is() {
     assert_refused(&place, "repo.git", &repo, &commit);
 }
 
-fn assert_refused(place: &Place, name: &str, repo: &Repo, commit: &stoker_testkit::git::Oid) {
+fn assert_refused(place: &Place, name: &str, repo: &Repo, commit: &Oid) {
     let error = place.commit(&public(&repo.url()), commit).unwrap_err();
     let Error::Store { source: store::Error::Foreign { path }, .. } = error else {
         panic!("{name}: {error:?}")
@@ -219,7 +216,6 @@ fn a_store_with_many_packs_makes_way_for_the_next_commit_without_unwanted_files(
     assert!(packs.join("pack-60.pack").exists(), "it may be that one commit needs them all");
     let next = repo.commit(Edit::put(Tree::new().file("projects/a", "2"))).unwrap();
     drop(place.commit_expecting(&access, &next, &["projects"]).unwrap());
-    let left: u64 =
-        fs::read_dir(&packs).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+    let left = pack_bytes(&place.directory());
     assert!(left < 100_000, "{left} bytes");
 }

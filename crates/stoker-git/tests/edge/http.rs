@@ -11,8 +11,9 @@ use stoker_git::{Access, Auth, Error};
 use stoker_testkit::git::http::{Auth as Wanted, Credentials, HttpServer, Injection, Protocol};
 use stoker_testkit::git::tls::{Authority, Flaw};
 use stoker_testkit::git::{Edit, Oid, Repo, Tree};
+use stoker_testkit::leak::Canary;
 
-use crate::world::{Place, files, public};
+use crate::world::{Place, files, hides, public};
 
 struct World {
     repo: Repo,
@@ -63,7 +64,9 @@ fn missing_and_wrong_credentials_are_reported() {
     let world = world();
     let url = world.server.mount("plant", &world.repo);
     world.server.require(Wanted::Basic("robot".into(), "right".into()));
-    let error = world.place.resolve(&world.with_token(&url, "wrong"), "main").unwrap_err();
+    let token = "canary-7f3a-token-b81e";
+    let error = world.place.resolve(&world.with_token(&url, token), "main").unwrap_err();
+    hides(&error, &Canary::new([token]));
     assert!(matches!(fault(&error), Fault::Authentication { .. }), "{error:?}");
     assert_eq!(error.reason(), Reason::AuthenticationFailed);
     assert!(matches!(error.remedy(), Some(Remedy::Step(step)) if step.contains("git ls-remote")));

@@ -2,14 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
-mod damaged_objects;
-mod damaged_store;
+mod damage;
 mod deadline;
 mod directory;
-mod failing_fetch;
 mod faulty_server;
 mod http;
-mod leaks;
 mod proxy;
 mod refs;
 mod repair;

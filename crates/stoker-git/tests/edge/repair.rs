@@ -10,7 +10,7 @@ use stoker_sync::source::{self, ObjectId, Source};
 use stoker_testkit::git::{Edit, Repo, Tree};
 
 use crate::store::{pairs, sample};
-use crate::world::{Place, files, public, walk};
+use crate::world::{Place, files, opened, public, walk};
 
 // R7: a store that was made for another URL counts for nothing.
 #[test]
@@ -78,9 +78,7 @@ fn one_store_serves_one_process_at_a_time() {
 
 #[test]
 fn a_cancelled_run_ends_as_cancelled() {
-    let (repo, commit) = Repo::with(sample()).unwrap();
-    let place = Place::new();
-    let mut source = place.commit(&public(&repo.url()), &commit).unwrap();
+    let (_repo, place, mut source) = opened(Repo::with(sample()).unwrap());
     let (_, ids) = walk(&mut source);
     source.fetch(&ids).unwrap();
     place.cancel.cancel();

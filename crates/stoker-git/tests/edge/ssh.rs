@@ -12,9 +12,10 @@ use stoker_git::{Access, Auth, Cancel, Error, auth, remote};
 use stoker_testkit::git::daemon::Daemon;
 use stoker_testkit::git::ssh::{Kind, SshServer};
 use stoker_testkit::git::{Oid, Repo, Tree};
+use stoker_testkit::leak::Canary;
 use stoker_testkit::skip;
 
-use crate::world::{HELPER, Place, files, public};
+use crate::world::{HELPER, Place, files, hides, public};
 
 struct World {
     repo: Repo,
@@ -63,8 +64,10 @@ fn a_key_as_secrets_hold_it_works() {
 fn an_unknown_key_is_refused() {
     let world = world();
     let key = world.server.stranger_key().unwrap();
+    let canary = Canary::of_key(&key);
     let error = world.place.resolve(&world.access(key, world.server.known_hosts()), "main");
     let error = error.unwrap_err();
+    hides(&error, &canary);
     assert!(matches!(error.fault(), Some(Fault::Authentication { .. })), "{error:?}");
     assert_eq!(error.reason(), Reason::AuthenticationFailed);
 }

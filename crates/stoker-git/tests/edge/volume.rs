@@ -2,7 +2,6 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
 use std::time::Duration;
 
 use stoker_api::condition::Reason;
@@ -13,7 +12,7 @@ use stoker_testkit::git::{Edit, Oid, Repo, Tree};
 use tempfile::TempDir;
 
 use crate::store::{pairs, sample};
-use crate::world::{files, public};
+use crate::world::{files, filtering, pack_bytes, public, walk};
 
 /// A directory as the kubelet makes it; owned by another user where we may give it away.
 fn volume(mode: u32) -> TempDir {
@@ -28,10 +27,7 @@ fn volume(mode: u32) -> TempDir {
 fn plant(files: &[(&str, u64)]) -> (Repo, Oid) {
     let tree = Tree::new().file("projects/a", "1");
     let tree = files.iter().fold(tree, |tree, (path, seed)| tree.noise(path, *seed, 300_000));
-    let (repo, commit) = Repo::with(tree).unwrap();
-    repo.config("uploadpack.allowFilter", "true").unwrap();
-    repo.config("uploadpack.allowAnySHA1InWant", "true").unwrap();
-    (repo, commit)
+    filtering(tree)
 }
 
 fn open(location: &Location, access: &Access, commit: &Oid) -> Result<CommitSource, Error> {
@@ -42,17 +38,12 @@ fn open(location: &Location, access: &Access, commit: &Oid) -> Result<CommitSour
 fn fetch_all(location: &Location, repo: &Repo, commit: &Oid) -> Result<usize, Error> {
     use stoker_sync::source::{self, Source as _};
     let mut source = open(location, &public(&repo.url()), commit)?;
-    let (_, ids) = crate::world::walk(&mut source);
+    let (_, ids) = walk(&mut source);
     match source.fetch(&ids) {
         Ok(sizes) => Ok(sizes.len()),
         Err(source::Error::Failed) => Err(source.take_error().unwrap()),
         Err(error) => panic!("{error:?}"),
     }
-}
-
-fn pack_bytes(store: &Path) -> u64 {
-    let packs = fs::read_dir(store.join("repo.git/objects/pack")).into_iter().flatten().flatten();
-    packs.map(|entry| entry.metadata().unwrap().len()).sum()
 }
 
 #[test]

@@ -1,17 +1,20 @@
 //! What the tests of this crate share: access to a repository, a store, a commit as a flat list.
 
+use std::fs;
 use std::io::Read;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use stoker_api::chain::Chain;
 use stoker_api::word::{Commit, RefName, RepoUrl};
 use stoker_core::refs::{Resolution, Unreachable, Wanted};
 use stoker_git::resolve::{Resolver, resolve};
 use stoker_git::{Access, Cancel, CommitSource, Error, Store};
 use stoker_sync::RelPath;
 use stoker_sync::source::{Kind, ObjectId, Source};
-use stoker_testkit::git::Oid;
+use stoker_testkit::git::{Oid, Repo, Tree};
+use stoker_testkit::leak::Canary;
 use tempfile::TempDir;
 
 pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_stoker-git-helper");
@@ -65,6 +68,34 @@ impl Place {
         let resolver = Resolver { access, store: &directory, lock_timeout, unreachable };
         resolve(&resolver, &wanted, &self.cancel)
     }
+}
+
+/// A repository with one commit, on a server that sends exactly the objects that are requested.
+pub(crate) fn filtering(tree: Tree) -> (Repo, Oid) {
+    let (repo, commit) = Repo::with(tree).unwrap();
+    repo.config("uploadpack.allowFilter", "true").unwrap();
+    repo.config("uploadpack.allowAnySHA1InWant", "true").unwrap();
+    (repo, commit)
+}
+
+/// The commit of a repository, opened in a new store.
+pub(crate) fn opened((repo, commit): (Repo, Oid)) -> (Repo, Place, CommitSource) {
+    let place = Place::new();
+    let source = place.commit(&public(&repo.url()), &commit).unwrap();
+    (repo, place, source)
+}
+
+/// The size of all packs of a store.
+pub(crate) fn pack_bytes(store: &Path) -> u64 {
+    let packs = fs::read_dir(store.join("repo.git/objects/pack")).into_iter().flatten().flatten();
+    packs.map(|entry| entry.metadata().unwrap().len()).sum()
+}
+
+/// Claims that no text of an error has a secret in it.
+#[track_caller]
+pub(crate) fn hides(error: &Error, secret: &Canary) {
+    let told = format!("{} {error:?} {error:#?} {:?}", Chain(error), error.remedy());
+    assert!(!secret.is_in(told.as_bytes()), "{told}");
 }
 
 pub(crate) fn public(url: &str) -> Access {

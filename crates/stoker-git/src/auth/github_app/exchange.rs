@@ -18,65 +18,51 @@ use crate::Cancel;
 use crate::access::{host_of, is_loopback};
 use crate::auth;
 
-/// The longest answer that is read.
+/// The longest response that is read.
 const MAX_ANSWER: usize = 64 * 1024;
 /// GitHub refuses JWTs that are valid for more than ten minutes.
 const JWT_LIFETIME: u64 = 540;
 /// GitHub advises to date a JWT back, for clocks that differ a little.
 const JWT_BACKDATE: u64 = 60;
-/// How often we look whether the exchange was cancelled.
+/// How often the exchange checks whether it was cancelled.
 const TICK: Duration = Duration::from_millis(50);
 /// A difference of clocks that explains a refusal.
 const SKEW: i64 = 30;
 
 /// Why GitHub gave no token.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// The key can't be read.
     #[error("failed to read the App's key")]
-    Key {
-        /// Why not.
-        source: Box<auth::Error>,
-    },
-    /// The key is no RSA key.
+    Key { source: Box<auth::Error> },
+    /// The key is not an RSA key.
     #[error("the App's key is not an RSA private key in PEM form")]
     MalformedKey,
     /// The certificates to trust can't be used.
     #[error("the certificates for the GitHub API can't be used")]
-    Certificates {
-        /// Why not.
-        source: Box<auth::Error>,
-    },
+    Certificates { source: Box<auth::Error> },
     /// The JWT would travel for all to see.
     #[error("the GitHub API must be reached by https://")]
     PlainHttp,
     /// The API could not be reached.
     #[error("failed to reach the GitHub API")]
-    Unreachable {
-        /// Why not.
-        source: stoker_http::Error,
-    },
+    Unreachable { source: stoker_http::Error },
     /// The address of the API or of the proxy can't be used.
     #[error("failed to reach the GitHub API: {0}")]
     Address(&'static str),
-    /// The API did not answer in time.
+    /// The API did not respond in time.
     #[error("failed to reach the GitHub API: no response in time")]
     TimedOut,
     /// The API said no.
     #[error("the GitHub API returned status {status}")]
-    Refused {
-        /// The status of the answer.
-        status: u16,
-    },
-    /// The answer is no token.
+    Refused { status: u16 },
+    /// The response is not a token.
     #[error("the GitHub API returned something that is not a token")]
     Malformed,
     /// The exchange could not be run.
     #[error("failed to run the exchange")]
-    Run {
-        /// Why not.
-        source: std::io::Error,
-    },
+    Run { source: std::io::Error },
     /// The operation was cancelled.
     #[error("cancelled")]
     Cancelled,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A forge's API: every request is kept, and answered by `answer`.
+/// A forge's API: every request is recorded; `answer` makes the response.
 struct Api {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,

@@ -61,7 +61,6 @@ impl<R: Read> Read for Content<R> {
     }
 }
 
-/// Returns the id of an object.
 pub(super) fn id_of(kind: ObjectKind, bytes: &[u8]) -> ObjectId {
     let mut hash = begin(kind, bytes.len() as u64);
     hash.update(bytes);

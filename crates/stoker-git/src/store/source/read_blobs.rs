@@ -28,9 +28,8 @@ impl CommitSource {
             streamed => streamed,
         };
         if streamed.as_ref().is_err_and(is_torn) {
-            // The sink already has a part of that file, so only the next run can
-            // read it again, from
-            // an emptied store. This error is returned even if that fails.
+            // The sink already has a part of that file, so only the next run can read it again,
+            // from an emptied store. This error is returned even if that fails.
             drop(layout::invalidate(&self.store.directory));
         }
         streamed

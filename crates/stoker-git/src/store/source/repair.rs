@@ -134,9 +134,8 @@ impl CommitSource {
         }
     }
 
-    /// Fetches all branches and tags from a server that does not serve objects by id. The
-    /// commit must
-    /// be among them.
+    /// Fetches all branches and tags from a server that does not serve objects by id. The commit
+    /// must be among them.
     pub(super) fn fetch_everything(&mut self) -> Result<(), Error> {
         if self.store.used == layout::REPOSITORY {
             return self.rebuild(Self::fetch_everything);
