@@ -1,8 +1,7 @@
 //! Designer sessions: whether a user edits on the gateway, and what that means for a run.
 //!
 //! With `wait` and `fail` a run writes only if it *knows* that there is no session: a missing
-//! response
-//! does not count as none.
+//! response does not count as none.
 
 use std::time::{Duration, Instant};
 
@@ -33,9 +32,9 @@ pub enum Policy {
 /// A designer session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Designer {
-    /// Who, as the gateway says; control characters are escaped.
+    /// The user, as the gateway names it; control characters are escaped.
     pub user: String,
-    /// In which project; the same.
+    /// The project; control characters are escaped.
     pub project: String,
 }
 
@@ -66,8 +65,8 @@ impl Gateway {
         }
     }
 
-    /// Looks once, without waiting; right before the first rename, because a session may have been
-    /// opened since.
+    /// Checks once, without waiting, right before the first rename: a session may have been opened
+    /// since the first check.
     pub fn check_designers(&self, policy: Policy) -> Result<(), Error> {
         if policy == Policy::Proceed {
             return Ok(());

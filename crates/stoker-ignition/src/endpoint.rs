@@ -18,13 +18,11 @@ const LIMIT: usize = 2048;
 /// Where to find the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Tried first.
     pub(crate) first: Address,
     /// Tried if the first does not respond or the gateway demands TLS.
     pub(crate) fallback: Option<Address>,
 }
 
-/// One address.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) is_tls: bool,

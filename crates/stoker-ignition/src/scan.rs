@@ -45,7 +45,7 @@ pub struct ScanOutcome {
     pub errors: Vec<(Half, Error)>,
 }
 
-/// The gateway's own word on its last scan.
+/// The gateway's status of its last scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Status {
     is_active: bool,
@@ -118,13 +118,13 @@ pub fn retry_after(attempt: usize, sync_period: Duration) -> Duration {
 }
 
 impl Gateway {
-    /// Scans these halves, one after the other in the order of [`Half::ORDER`], and waits for each as long as the limits allow.
-    /// Releases their locks.
+    /// Scans these halves, one after the other in the order of [`Half::ORDER`], and waits for each
+    /// as long as the limits allow. Releases their locks.
     pub fn scan(&self, halves: Halves) -> ScanOutcome {
         let (projects, config) = (Scan::Skipped, Scan::Skipped);
         let mut outcome = ScanOutcome { projects, config, errors: Vec::new() };
         for half in halves.iter() {
-            // Whoever stopped waiting, or is not there, is not asked for the other half either.
+            // If the run was cancelled or the gateway is away, the other half is not requested either.
             let is_over = outcome.errors.iter().any(|(_, error)| is_undelivered(error));
             let scanned = if is_over { None } else { Some(self.scan_half(half)) };
             let scan = match scanned {
@@ -179,8 +179,7 @@ impl Gateway {
             match self.scan_status(half, left.max(A_MOMENT)) {
                 Ok(now) if now.is_after(before) => return Ok(()),
                 Ok(_) => {}
-                // A gateway that stumbles may still have scanned: ask again until the time is
-                // over.
+                // A gateway that stumbles may still have scanned: ask again until the time is over.
                 Err(error) if error.is_passing() => {}
                 Err(error) => return Err(error),
             }
@@ -197,7 +196,7 @@ impl Gateway {
         let is_active = value["scanActive"].as_bool().unwrap_or(false);
         match value["lastScanTimestamp"].as_i64() {
             Some(timestamp) => Ok(Status { is_active, timestamp }),
-            // A gateway that never scanned may have nothing to say.
+            // A gateway that never scanned may have no timestamp.
             None if value.is_object() && value["lastScanTimestamp"].is_null() => {
                 Ok(Status { is_active, timestamp: 0 })
             }
@@ -214,7 +213,7 @@ impl Status {
     }
 }
 
-/// Nobody took the request.
+/// No gateway received the request.
 fn is_undelivered(error: &Error) -> bool {
     matches!(
         error.reason(),
@@ -227,7 +226,7 @@ fn is_undelivered(error: &Error) -> bool {
     )
 }
 
-/// It is there, and will take the request in a while.
+/// The gateway responds, and will accept the request later.
 fn is_busy(error: &Error) -> bool {
     matches!(error.reason(), Reason::GatewayStarting | Reason::GatewayTooManyRequests)
 }

@@ -50,7 +50,7 @@ pub(crate) fn certificate_fault(error: &CertificateError) -> &'static str {
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "it is not for servers"
         }
-        // rustls has no word of its own for the most frequent of the others.
+        // rustls has no variant for the most frequent of the other faults.
         _ => {
             "it is an authority's (CA:TRUE), which counts only if exactly that one is given, or it is damaged"
         }

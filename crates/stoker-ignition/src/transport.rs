@@ -18,13 +18,13 @@ use crate::tls;
 const KEY_HEADER: HeaderName = HeaderName::from_static("x-ignition-api-token");
 const AGENT: &str = concat!("stoker/", env!("CARGO_PKG_VERSION"));
 
-/// Where to and how.
+/// The address, and how to connect to it.
 pub(crate) struct Target {
     pub(crate) address: Address,
     pub(crate) tls: Option<Arc<ClientConfig>>,
 }
 
-/// What to ask and what to put up with.
+/// One request and its limits.
 pub(crate) struct Request<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a str,
@@ -39,7 +39,7 @@ impl Target {
         Call(format!("{} {}{}", request.method, self.address, request.path))
     }
 
-    /// Asks once. The caller bounds the whole of it.
+    /// Sends one request. The caller sets the total timeout.
     pub(crate) async fn send(&self, request: &Request<'_>) -> Result<Response, Error> {
         let call = self.call(request);
         // Certificates are not checked on loopback, so a name must really be there.

@@ -63,7 +63,7 @@ fn wait_ends_with_its_time_and_with_a_cancel() {
     assert!(matches!(waiting.join().unwrap(), Err(Error::Cancelled)));
 }
 
-// G4, R44: no answer is not a no.
+// G4, R44: a missing response does not mean that no session is open.
 #[test]
 fn an_unknown_state_never_proceeds() {
     let world = World::new();

@@ -13,7 +13,7 @@ use crate::support::{KEY, World, limits};
 /// How long a lock is asked for: as long as the gateway is waited for.
 const HOLD: Duration = Duration::from_secs(20);
 
-/// How long a slow answer takes.
+/// The delay of a slow response.
 const SLOW: Duration = Duration::from_secs(1);
 
 fn held<E: std::fmt::Debug>(lock: Result<Lock, E>) -> Held {

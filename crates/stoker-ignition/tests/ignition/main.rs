@@ -1,4 +1,4 @@
-//! The edge to a gateway, against the stand-in, over real HTTP.
+//! The gateway's client against the simulated gateway, over real HTTP.
 
 #![expect(clippy::unwrap_used, reason = "test code, its support included")]
 

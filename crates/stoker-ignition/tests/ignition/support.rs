@@ -1,4 +1,4 @@
-//! A stand-in with a data directory, a key file, and the options to reach it.
+//! The simulated gateway with a data directory, a key file, and the options to reach it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,7 +11,7 @@ pub(crate) const KEY: &str = "ci:canary-0123456789abcdef";
 /// The half of it that is secret.
 pub(crate) const CANARY: &str = "canary-0123456789abcdef";
 
-/// A stand-in and what belongs to it.
+/// The simulated gateway, its data directory and its key file.
 pub(crate) struct World {
     pub(crate) fake: fake::Gateway,
     pub(crate) key_file: PathBuf,
