@@ -1,8 +1,7 @@
 //! Where the files of a run come from: a commit of a repository, or a working directory.
 //!
 //! A commit is read on demand. If commit and profile are already applied and no file drifted, git
-//! is
-//! not started.
+//! is not started.
 
 use std::time::{Duration, Instant};
 
@@ -43,7 +42,7 @@ pub struct CommitContent<'a> {
 
 /// A source as a run sees it.
 pub(crate) trait Supply: Source {
-    /// Lets others have what it keeps to itself, until it is read again.
+    /// Releases its locks until it is read again.
     fn rest(&mut self) {}
 
     /// Returns how long fetching took so far.
@@ -65,7 +64,7 @@ pub(crate) struct CommitOnDemand<'a> {
     /// The directories that will be read.
     expected: Vec<RelPath>,
     opened: Option<CommitSource>,
-    /// Others may have had the store since it was filled.
+    /// Whether the lock of the store was released since the fetch.
     has_rested: bool,
     spent: Duration,
     failure: Option<stoker_git::Error>,

@@ -16,60 +16,43 @@ use stoker_sync::request::{
 };
 use stoker_sync::reserved::{self, NameFault};
 
-/// Why a profile can't be asked of the engine.
+/// Why a profile can't become a request to the engine.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// A template in a path or a patch could not be filled in.
     #[error("mappings[{mapping}]: the template in {field} is wrong")]
     Template {
-        /// The position of the mapping.
         mapping: usize,
         /// Where in it.
         field: &'static str,
-        /// What is wrong.
         source: TemplateError,
     },
     /// A path is not one, perhaps only after its template was filled in.
     #[error("mappings[{mapping}]: the {field} {text:?} can't be used")]
     Path {
-        /// The position of the mapping.
         mapping: usize,
-        /// Which path.
         field: &'static str,
         /// What it came to.
         text: String,
-        /// What is wrong.
         source: PathError,
     },
     /// A path has a name in it that can't be, perhaps only after its template was filled in.
     #[error("mappings[{mapping}]: the {field} {path:?} {fault}")]
     Name {
-        /// The position of the mapping.
         mapping: usize,
-        /// Which path.
         field: &'static str,
         /// What it came to.
         path: RelPath,
-        /// What is wrong.
         fault: NameFault,
     },
     /// Nothing is left of a path after its template was filled in. It is refused, because nothing
     /// would mean everything: the whole repository, or the whole data directory.
     #[error("mappings[{mapping}]: the {field} is empty after its template was filled in")]
-    Empty {
-        /// The position of the mapping.
-        mapping: usize,
-        /// Which path.
-        field: &'static str,
-    },
+    Empty { mapping: usize, field: &'static str },
     /// A patch's file pattern is not a glob.
     #[error("mappings[{mapping}]: the pattern of a patch is wrong")]
-    Glob {
-        /// The position of the mapping.
-        mapping: usize,
-        /// What is wrong.
-        source: GlobError,
-    },
+    Glob { mapping: usize, source: GlobError },
     /// An exclude pattern is not a glob.
     #[error("failed to read the exclude patterns")]
     Excludes {

@@ -1,6 +1,5 @@
 //! Finishes a killed run before git is contacted. Git may be unreachable for hours, and files of
-//! two
-//! commits must not stay mixed that long.
+//! two commits must not stay mixed that long.
 
 use std::time::{Duration, Instant};
 

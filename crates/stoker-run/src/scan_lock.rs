@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use stoker_ignition::{Gateway, Held, Lock, Policy, Refusal};
 use stoker_sync::Halves;
 
-/// The scan lock of a gateway.
 pub(crate) struct ScanLock {
     pub(crate) gateway: Gateway,
     designers: Policy,

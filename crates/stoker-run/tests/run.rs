@@ -1,4 +1,4 @@
-//! Whole runs against a stand-in gateway, as the agent makes them.
+//! Whole runs against the simulated gateway, as the agent makes them.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
