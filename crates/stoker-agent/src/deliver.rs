@@ -3,7 +3,7 @@
 //! # Promises
 //! The newest report is delivered, and each one at most once. Every failure is retried, 403 and 404
 //! included: the controller makes the object and the rights. A report is written again when the
-//! controller has made the object again.
+//! controller has made the object again. Where nothing is announced any more, nothing is delivered.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -50,12 +50,22 @@ pub(crate) async fn deliver(
     let mut pause = FIRST_PAUSE;
     loop {
         let next = parcels.borrow_and_update().clone();
+        if next.is_none() {
+            // The object went with the GatewaySync: there is nothing to compare with.
+            delivered.send_replace(None);
+        }
         let next = next.filter(|parcel| delivered.borrow().as_ref() != Some(parcel));
         let Some(parcel) = next else {
             courier.wait(&mut parcels, &delivered).await;
             continue;
         };
-        match courier.bring(&parcel).await {
+        let mut later = parcels.clone();
+        let brought = tokio::select! {
+            brought = courier.bring(&parcel) => brought,
+            // Its object goes with the GatewaySync, so it is not retried any more.
+            () = async { later.wait_for(Option::is_none).await.ok(); } => continue,
+        };
+        match brought {
             Ok(()) => {
                 pause = FIRST_PAUSE;
                 delivered.send_replace(Some(parcel));

@@ -198,6 +198,8 @@ impl Worker {
         send_new(&outgoing.pacing, self.state.period());
         if let Some(parcel) = todo.parcel {
             send_new(&outgoing.posting, Some(parcel));
+        } else if self.state.is_withdrawn() && send_new(&outgoing.posting, None) {
+            tracing::debug!("nothing is announced any more: no report is due");
         }
         match todo.job {
             Some(job) => {
@@ -275,12 +277,12 @@ impl Worker {
     }
 }
 
-fn send_new<T: PartialEq>(sender: &watch::Sender<T>, value: T) {
+fn send_new<T: PartialEq>(sender: &watch::Sender<T>, value: T) -> bool {
     sender.send_if_modified(|sent| {
         let is_new = *sent != value;
         *sent = value;
         is_new
-    });
+    })
 }
 
 /// Finishes a run that was killed, before anything else. The supervisor hears of us meanwhile.

@@ -143,6 +143,12 @@ impl State {
         }
     }
 
+    /// Says whether there is no announcement, and so no place for a report: the GatewaySync was
+    /// deleted, or the controller has not seen it yet.
+    pub(super) fn is_withdrawn(&self) -> bool {
+        matches!(self.announcement, Announcement::Absent { .. })
+    }
+
     /// Returns the longest pause between two attempts at what is owed.
     pub(super) fn period(&self) -> Duration {
         let metadata = self.announcement.published().map(|published| &published.metadata);

@@ -37,7 +37,8 @@ fn next(world: &World, metadata: &Metadata, content: &str) -> Metadata {
     Metadata { commit: world.metadata(&commit).commit, ..metadata.clone() }
 }
 
-// R24, S6, G5: a gateway that is commissioned writes over files; they are repaired, once.
+// R22, R24, S6, G5: a gateway that is commissioned writes over files; they are repaired, once, to the
+// commit that came meanwhile.
 #[test]
 fn a_gateway_that_is_commissioned_later_is_scanned_and_repaired() {
     let (mut world, commit) = World::new();
@@ -50,11 +51,14 @@ fn a_gateway_that_is_commissioned_later_is_scanned_and_repaired() {
     let report =
         world.wait_report("it waits", |report| report.reason == Some(Reason::GatewayNotReady));
     assert_eq!(report.sync_status, SyncStatus::Syncing);
+    let newer = next(&world, &metadata, "{\"a\":2}");
+    world.publish(&newer);
+    world.wait_report("the newer commit", |report| report.commit == newer.commit);
     gateway.set(fake::State::Running);
     assert_eq!(world.data(VIEW).unwrap(), "of the seed");
-    eventually("the file is repaired", || world.data(VIEW).unwrap() == "{\"a\":1}");
+    eventually("the file is repaired", || world.data(VIEW).unwrap() == "{\"a\":2}");
     let report = world.wait_report("synced", |report| report.sync_status == SyncStatus::Synced);
-    assert_eq!(report.reason, None);
+    assert_eq!((report.reason, report.commit), (None, newer.commit));
 }
 
 // R44, R45: while a Designer is open the policy `fail` writes nothing, and it goes on by itself.
@@ -121,6 +125,57 @@ fn a_newer_commit_ends_the_wait_for_a_slow_scan() {
     world.publish(&next(&world, &metadata, "{\"a\":2}"));
     eventually("the newer commit", || world.data(VIEW).unwrap() == "{\"a\":2}");
     assert!(started.elapsed() < slow / 2, "{:?}", started.elapsed());
+}
+
+// S8: the report names the project that changed.
+// R42: what no mapping takes sets no scan off.
+#[test]
+fn a_change_of_one_project_names_it_and_one_outside_of_mappings_scans_nothing() {
+    let (mut world, _) = World::new();
+    let other = Tree::new().file("projects/other/project.json", "{}");
+    let commit = world.repo.commit(Edit::put(other)).unwrap();
+    let (gateway, metadata) = gateway(&mut world, &commit, |options| options);
+    world.publish(&metadata);
+    let _agent = world.start();
+    let synced = |wanted: &Metadata| {
+        world.wait_report("synced", |report| {
+            report.sync_status == SyncStatus::Synced && report.commit == wanted.commit
+        })
+    };
+    assert_eq!(synced(&metadata).projects_synced, ["hmi", "other"]);
+    let newer = next(&world, &metadata, "{\"a\":2}");
+    world.publish(&newer);
+    assert_eq!(synced(&newer).projects_synced, ["hmi"]);
+    let is_scan = |call: &&String| call.starts_with("POST /data/api/v1/scan/");
+    let scans = || gateway.calls().iter().filter(is_scan).count();
+    let before = scans();
+    assert!(before > 0, "changes were scanned");
+    let edit = Edit::put(Tree::new().file("README.md", "still not mapped"));
+    let commit = world.repo.commit(edit).unwrap();
+    let unmapped = Metadata { commit: world.metadata(&commit).commit, ..newer.clone() };
+    world.publish(&unmapped);
+    synced(&unmapped);
+    assert_eq!(scans(), before);
+}
+
+// F35: the end of an agent cuts a scan short; its last report has the commit of the files.
+#[test]
+fn an_agent_that_ends_while_it_waits_for_a_scan_reports_what_it_did() {
+    let (mut world, commit) = World::new();
+    let (gateway, metadata) = gateway(&mut world, &commit, |mut options| {
+        options.status_lag = Duration::from_secs(40);
+        options
+    });
+    world.publish(&metadata);
+    let mut agent = world.start();
+    let is_scan = |call: &String| call.starts_with("POST /data/api/v1/scan/");
+    eventually("a scan is asked for", || gateway.calls().iter().any(is_scan));
+    agent.terminate();
+    agent.wait_end();
+    let report = world.report().unwrap();
+    assert_eq!(report.commit, metadata.commit);
+    assert_ne!(report.sync_status, SyncStatus::Synced, "{report:?}");
+    assert!(report.reason.is_some(), "{report:?}");
 }
 
 // G1, R43: a refused key has a reason of its own, and the files of the last commit stay.

@@ -65,10 +65,8 @@ fn sigterm_ends_the_agent_and_the_last_report_was_delivered() {
     let mut agent = world.start();
     world.wait_report("synced", |report| report.sync_status == SyncStatus::Synced);
     let asked = Instant::now();
-    let supervisor = agent.program.program_pid().unwrap();
-    let pid = Pid::from_raw(i32::try_from(supervisor).unwrap()).unwrap();
-    kill_process(pid, Signal::TERM).unwrap();
-    eventually("it ends", || agent.program.try_wait().unwrap().is_some());
+    agent.terminate();
+    agent.wait_end();
     assert!(asked.elapsed().as_secs() < 5, "{:?}", asked.elapsed());
 }
 
@@ -84,10 +82,8 @@ fn sigterm_mid_sync_finishes_or_undoes_it() {
     world.publish(&world.metadata(&new));
     eventually("files are being written", || world.path("data/.sync-staging").exists());
     let asked = Instant::now();
-    let supervisor = agent.program.program_pid().unwrap();
-    let pid = Pid::from_raw(i32::try_from(supervisor).unwrap()).unwrap();
-    kill_process(pid, Signal::TERM).unwrap();
-    eventually("it ends", || agent.program.try_wait().unwrap().is_some());
+    agent.terminate();
+    agent.wait_end();
     assert!(asked.elapsed().as_secs() < 15, "{:?}", asked.elapsed());
     let arrived = (0..2000).filter(|number| {
         world.data(&format!("projects/p{}/r{number}/data.json", number % 20)).is_some()

@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use stoker_api::condition::{SyncStatus, Trigger};
+use stoker_api::contract::env::Env;
 use stoker_api::word::RepoUrl;
 use stoker_testkit::git::{Edit, Tree};
 use stoker_testkit::proxy::{Fault, FaultProxy, Match, Verb};
@@ -112,6 +113,23 @@ fn a_gateway_with_a_last_good_state_starts_without_the_api_server() {
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
+// S3: on an empty volume an API server that is away counts like git that is away.
+#[test]
+fn without_the_api_server_a_gateway_on_an_empty_volume_waits_until_the_deadline() {
+    let (mut world, _) = World::new();
+    world.set(Env::StartupDeadline, "4s");
+    let proxy = FaultProxy::start(world.config()).unwrap();
+    let _outage = proxy.outage();
+    let started = Instant::now();
+    let agent = world.start_through(&proxy);
+    eventually("it says what it waits for", || {
+        agent.probe("/startupz").1.starts_with("waiting for the API server")
+    });
+    agent.wait_started();
+    let took = started.elapsed();
+    assert!(took >= Duration::from_secs(4) && took < Duration::from_secs(15), "{took:?}");
+}
+
 // R45, B11: a stalled server does not keep a newer announcement waiting.
 #[test]
 fn a_newer_announcement_ends_a_fetch_that_hangs() {
@@ -127,6 +145,32 @@ fn a_newer_announcement_ends_a_fetch_that_hangs() {
     let _hanging = silent.accept().unwrap();
     world.publish(&world.metadata(&commit));
     eventually("synced", || is_synced_at(&world, commit.as_str()));
+}
+
+// R87: the GatewaySync is deleted while a report could not be delivered.
+#[test]
+fn with_its_gatewaysync_deleted_an_agent_writes_nothing_more_and_files_stay() {
+    let (world, first) = World::new();
+    world.make_status();
+    world.publish(&world.metadata(&first));
+    let proxy = FaultProxy::start(world.config()).unwrap();
+    let mut agent = world.start_through(&proxy);
+    eventually("synced", || is_synced_at(&world, first.as_str()));
+    let refused = proxy.fault(Match::writes(), Fault::Status(503));
+    let edit = Edit::put(Tree::new().file("projects/hmi/views/main.json", "{\"a\":2}"));
+    let second = world.repo.commit(edit).unwrap();
+    world.publish(&world.metadata(&second));
+    eventually("a report is refused", || refused.hits() >= 1);
+    world.delete_objects();
+    eventually("it knows", || agent.log().contains("nothing is announced"));
+    refused.lift();
+    let writes = proxy.count(&Match::writes());
+    // At its end an agent delivers what it still has to say.
+    agent.terminate();
+    agent.wait_end();
+    assert_eq!(proxy.count(&Match::writes()), writes, "{:?}", proxy.tally());
+    assert_eq!(world.count_objects(), 0);
+    assert_eq!(world.data("projects/hmi/views/main.json").unwrap(), "{\"a\":2}");
 }
 
 // A8, G5: what was changed on the gateway is repaired when a sync is asked for.

@@ -14,6 +14,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use rustix::process::{Pid, Signal, kill_process};
 use stoker_api::contract::env::Env;
 use stoker_api::contract::metadata::Metadata;
 use stoker_api::contract::report::Report;
@@ -155,6 +156,21 @@ impl World {
         self.apply(METADATA, Some(metadata.to_data().unwrap()), Some("again"));
     }
 
+    /// Deletes both objects, as happens when a GatewaySync is deleted.
+    pub(crate) fn delete_objects(&self) {
+        let objects = self.objects();
+        for name in [METADATA, STATUS] {
+            self.runtime.block_on(objects.delete(name, &DeleteParams::default())).unwrap();
+        }
+    }
+
+    /// Returns how many ConfigMaps of the GatewaySync there are.
+    pub(crate) fn count_objects(&self) -> usize {
+        let objects = self.objects();
+        let exists = |name: &&str| self.runtime.block_on(objects.get_opt(name)).unwrap().is_some();
+        [METADATA, STATUS].iter().filter(|name| exists(name)).count()
+    }
+
     /// The agent's report, if it has written one.
     pub(crate) fn report(&self) -> Option<Report> {
         let object = self.runtime.block_on(self.objects().get_opt(STATUS)).unwrap()?;
@@ -244,6 +260,18 @@ impl Agent {
     #[track_caller]
     pub(crate) fn wait_started(&self) {
         eventually("startup passes", || self.probe("/startupz").0 == 200);
+    }
+
+    /// Asks it to end, as the kubelet does.
+    pub(crate) fn terminate(&self) {
+        let pid = i32::try_from(self.program.program_pid().unwrap()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
+    }
+
+    /// Waits until it has ended.
+    #[track_caller]
+    pub(crate) fn wait_end(&mut self) {
+        eventually("it ends", || self.program.try_wait().unwrap().is_some());
     }
 
     /// Returns the worker's process id, as this machine numbers it.
