@@ -3,7 +3,8 @@
 //! # Flow
 //! [`Policy::compile`] checks a PodBootstrap once, when it changes. [`decide`] takes one pod at its
 //! creation: it finds out which manipulations the pod and its namespace opted out of, and builds
-//! the smallest patch. [`judge`] sorts pods that run, by their mark.
+//! the smallest patch. [`judge`] sorts pods that run, by their mark. [`cause`] and [`outlook`] say
+//! which of them housekeeping restarts.
 //!
 //! # Promises
 //! - Deciding twice changes nothing more, also when another webhook added containers in between.
@@ -12,6 +13,7 @@
 //! - A pod is marked only when everything that the policy asks for was done.
 
 mod choice;
+mod housekeeping;
 mod image;
 mod pod;
 mod policy;
@@ -24,6 +26,7 @@ use serde_json::{Value, json};
 use stoker_api::names::Annotation;
 
 pub use choice::{Choice, Choices, DecidedBy, Manipulation};
+pub use housekeeping::{cause, outlook};
 pub use pod::Pod;
 pub use policy::{Policy, Problem};
 pub use replica::{Copied, Origin, REPLICA, Scope, Seen, Source, Step, step};
@@ -41,6 +44,8 @@ const MIRROR: &str = "kubernetes.io/config.mirror";
 const CA_VOLUME: &str = "stoker-ca-bundle";
 /// The ConfigMap with the copies of the certificates, in every namespace.
 pub const CA_CONFIG_MAP: &str = "stoker-ca-bundle";
+/// The most characters of a text in a warning.
+const SHOWN: usize = 40;
 /// The file with the certificates of the policy.
 pub const CA_FILE: &str = "ca.crt";
 /// The file with the certificates of the policy and the public roots.
@@ -250,9 +255,10 @@ impl<'a> Work<'a> {
             }
             Ok(None) => image,
             Err(error) => {
-                let name = &*container.name;
                 self.outcome.warnings.push(format!(
-                    "the image {image:?} of container {name:?} is left alone: {error}"
+                    "the image {} of container {} is left alone: {error}",
+                    shown(&image),
+                    shown(&container.name)
                 ));
                 image
             }
@@ -298,8 +304,10 @@ impl<'a> Work<'a> {
     fn may_mount(&mut self, container: &Container<'_>, mount: &CaMount) -> bool {
         let Some(other) = container.mount_that_overlaps(&mount.path) else { return true };
         self.outcome.warnings.push(format!(
-            "the certificates are not mounted into container {:?}: it mounts {other:?}, which overlaps {:?}",
-            &*container.name, mount.path
+            "the certificates are not mounted into container {}: it mounts {}, which overlaps {}",
+            shown(&container.name),
+            shown(other),
+            shown(&mount.path)
         ));
         false
     }
@@ -361,6 +369,15 @@ impl Certificates<'_> {
             } }] },
         })
     }
+}
+
+/// Quotes a text of a stranger for a warning, which has at most 256 characters.
+fn shown(text: &str) -> String {
+    let quoted = format!("{text:?}");
+    if quoted.chars().count() <= SHOWN {
+        return quoted;
+    }
+    quoted.chars().take(SHOWN).collect::<String>() + "…"
 }
 
 /// Returns the images that an earlier invocation kept.

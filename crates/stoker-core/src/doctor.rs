@@ -9,6 +9,7 @@ mod definition;
 mod installation;
 mod pod;
 mod sync;
+mod trial;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +27,7 @@ pub use definition::{Outdated, judge as judge_definition};
 pub use installation::{CERTIFICATE_SUFFIXES, WEBHOOK, certificate_owner};
 pub use pod::PodFacts;
 pub use sync::secret_references;
+pub use trial::{has_agent, trial_pod};
 
 /// The name of an object in its namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,11 +8,12 @@
 //! # Promises
 //! - Only pods of a Deployment, ReplicaSet, StatefulSet or DaemonSet are evicted: something must
 //!   create them again.
-//! - Never during a rollout, never while another pod of the workload is unavailable, and never
-//!   where the new pod would not get what the old one lacks.
+//! - Never during a rollout, and never where the new pod would not get what the old one lacks. A
+//!   pod that is ready is never evicted while another pod of the workload is unavailable.
 //! - Once per workload, pod template and cause: a pod that was created after the first eviction is
 //!   not evicted again for the same cause.
 //! - Evictions have a rate for the whole cluster, which survives a restart of the operator.
+//! - Where restarts do not help, evictions pause: see [`hold`].
 
 mod outlook;
 mod record;
@@ -32,6 +33,8 @@ pub use workload::{Owner, OwnerKind, Workload, owner_of};
 /// A pod is at least this old before it is evicted. Timestamps have whole seconds, so this also
 /// tells a pod from its successor.
 const YOUNGEST: Duration = Duration::from_secs(10);
+const SHORTEST_HOLD: Duration = Duration::from_mins(1);
+const LONGEST_HOLD: Duration = Duration::from_mins(30);
 
 /// Why a pod needs a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +85,8 @@ pub enum Wait {
     Predecessor,
     /// The webhook does not work.
     Webhook,
+    /// The namespace lacks something that the new pod would get.
+    Namespace,
     /// Another pod was evicted a moment ago.
     Rate,
 }
@@ -93,7 +98,7 @@ pub enum Leave {
     Unmanaged,
     /// It was created after an eviction for the same cause.
     Tried,
-    /// Its successor would not get an agent.
+    /// Its successor would lack the same.
     Useless(String),
 }
 
@@ -107,11 +112,30 @@ impl Cause {
         Self { word: "restart-needed", detail: format!("{reason} {injected_hash}") }
     }
 
+    /// The pod was created without the policy of pod bootstrap.
+    pub const BOOTSTRAP_MISSED: Self = Self { word: "bootstrap-missed", detail: String::new() };
+
+    /// The pod was created with an older policy of pod bootstrap. `mark` is the mark of the present
+    /// one.
+    pub fn bootstrap_stale(mark: &str) -> Self {
+        Self { word: "bootstrap-stale", detail: mark.to_owned() }
+    }
+
     /// Returns eight hexadecimal digits that tell causes apart.
     fn digest(&self) -> String {
         let digest = Sha256::digest(format!("{}\0{}", self.word, self.detail));
         digest.iter().take(4).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
     }
+}
+
+/// Returns how long nothing is evicted after a restart that did not help. `tried` is the number of
+/// pods that were created after an eviction and lack the same.
+pub fn hold(tried: usize) -> Duration {
+    let doubled = u32::try_from(tried.saturating_sub(1)).ok().and_then(|it| 2_u32.checked_pow(it));
+    doubled
+        .and_then(|times| SHORTEST_HOLD.checked_mul(times))
+        .unwrap_or(LONGEST_HOLD)
+        .min(LONGEST_HOLD)
 }
 
 /// Decides about one pod. `interval` is the least time between two evictions.
@@ -142,18 +166,18 @@ fn wait(
     let is_young = created.is_none_or(|created| {
         now.duration_since(created) < YOUNGEST.try_into().unwrap_or_default()
     });
-    // A pod that is not ready itself is missing from the count.
-    let ready = workload.ready + i32::from(!is_ready(facts.pod));
     if is_young {
         Some(Wait::Young)
     } else if workload.is_rolling_out_for(facts.pod) {
         Some(Wait::Rollout)
     } else if facts.is_predecessor_ending {
         Some(Wait::Predecessor)
-    } else if ready < workload.desired {
+    // The eviction of a pod that is not ready makes nothing less available. Without the right
+    // registry no pod of a workload may ever be ready.
+    } else if is_ready(facts.pod) && workload.ready < workload.desired {
         Some(Wait::Unavailable)
-    } else if *facts.outlook == Outlook::Unreachable {
-        Some(Wait::Webhook)
+    } else if let Outlook::Wait(wait) = facts.outlook {
+        Some(*wait)
     } else {
         None
     }
@@ -176,6 +200,7 @@ impl Display for Wait {
             Self::Unavailable => "another pod of its workload is not ready",
             Self::Predecessor => "the pod that was evicted before it still exists",
             Self::Webhook => "the admission webhook does not answer, or is not trusted",
+            Self::Namespace => "its namespace has no current copy of the certificates yet",
             Self::Rate => "another pod was evicted a moment ago",
         })
     }

@@ -83,18 +83,20 @@ fn warn_of_overlaps(field: &str, profile: &Profile, findings: &mut Findings) {
 /// A credential that its URL can't use is not sent; that is worth a word, and no refusal.
 fn warn_of_credentials(spec: &GatewaySyncSpec, findings: &mut Findings) {
     let Ok(url) = spec.git.repo.parse::<RepoUrl>() else { return };
-    let method = spec.git.auth.as_ref().and_then(Auth::method);
-    let is_http = matches!(url.transport(), Transport::Https | Transport::Http);
-    let advice = match method {
-        Some(AuthMethod::SshKey { .. }) if url.transport() != Transport::Ssh => {
-            "git.auth.sshKey is not used: git.repo is not an SSH URL"
-        }
-        Some(AuthMethod::Token { .. } | AuthMethod::GithubApp { .. }) if !is_http => {
-            "the token of git.auth is not used: git.repo is not an HTTPS URL"
-        }
-        _ => return,
+    let Some(method) = spec.git.auth.as_ref().and_then(Auth::method) else { return };
+    let (is_used, advice) = match method {
+        AuthMethod::SshKey { .. } => (
+            url.transport() == Transport::Ssh,
+            "git.auth.sshKey is not used: git.repo is not an SSH URL",
+        ),
+        AuthMethod::Token { .. } | AuthMethod::GithubApp { .. } => (
+            matches!(url.transport(), Transport::Https | Transport::Http),
+            "the token of git.auth is not used: git.repo is not an HTTPS URL",
+        ),
     };
-    findings.note(advice.to_owned());
+    if !is_used {
+        findings.note(advice.to_owned());
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 
 use stoker_api::names::Annotation;
 
-use super::{Namespace, Policy};
+use super::{Namespace, Policy, shown};
 
 const ENABLED: &str = "enabled";
 const DISABLED: &str = "disabled";
@@ -159,10 +159,8 @@ fn warnings(annotations: &BTreeMap<String, String>, namespace: Namespace<'_>) ->
     let warn = |owner: String, map: &BTreeMap<String, String>| -> Vec<String> {
         let unknown = names().filter_map(|name| read(map, name).err().map(|value| (name, value)));
         let text = |(name, value): (Annotation, &str)| {
-            let value: String = value.chars().take(40).collect();
-            format!(
-                "{name} of {owner} is ignored: {value:?} is neither {ENABLED:?} nor {DISABLED:?}"
-            )
+            let value = shown(value);
+            format!("{name} of {owner} is ignored: {value} is neither {ENABLED:?} nor {DISABLED:?}")
         };
         unknown.map(text).collect()
     };

@@ -17,6 +17,9 @@ impl Rule {
 }
 
 /// Returns what the image is to be, or `None` where it stays as it is.
+///
+/// # Errors
+/// Fails where the image, before or after, is not a reference.
 pub(super) fn rewrite(image: &str, rules: &[Rule]) -> Result<Option<String>, ImageRefError> {
     let parsed = ImageRef::parse(image)?;
     let name = parsed.name();
@@ -25,7 +28,11 @@ pub(super) fn rewrite(image: &str, rules: &[Rule]) -> Result<Option<String>, Ima
     }
     let matching = rules.iter().filter_map(|rule| Some((rule, rest(&name, &rule.from)?)));
     let best = matching.max_by_key(|(rule, _)| rule.from.len());
-    Ok(best.map(|(rule, rest)| format!("{}{rest}{}", rule.to, parsed.suffix())))
+    let Some((rule, rest)) = best else { return Ok(None) };
+    let rewritten = format!("{}{rest}{}", rule.to, parsed.suffix());
+    // The new name may be too long. No container could be created from such an image.
+    ImageRef::parse(&rewritten)?;
+    Ok(Some(rewritten))
 }
 
 /// Says whether an image is on the registry of one of the rules' targets.

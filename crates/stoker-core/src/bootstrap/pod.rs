@@ -6,12 +6,13 @@ use serde::Deserialize;
 
 use crate::admission::{Text, nullable};
 
-/// A pod.
+/// A pod. One without metadata or spec, which no API server sends, can't be read: a patch adds to
+/// both.
 #[derive(Debug, Default, Deserialize)]
 pub struct Pod<'a> {
-    #[serde(borrow, default, deserialize_with = "nullable")]
+    #[serde(borrow)]
     pub(super) metadata: Metadata<'a>,
-    #[serde(borrow, default, deserialize_with = "nullable")]
+    #[serde(borrow)]
     pub(super) spec: Spec<'a>,
 }
 

@@ -154,7 +154,6 @@ fn problems(spec: &PodBootstrapSpec) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut add = |field: String, message: String| found.push(Problem { field, message });
     check_registries(spec, &mut add);
-    check_housekeeping(spec, &mut add);
     check_selector(spec, &mut add);
     found
 }
@@ -201,22 +200,6 @@ fn check_registries(spec: &PodBootstrapSpec, add: &mut impl FnMut(String, String
                 );
             }
         }
-    }
-}
-
-fn check_housekeeping(spec: &PodBootstrapSpec, add: &mut impl FnMut(String, String)) {
-    // A setting that did nothing would be worse than none.
-    let housekeeping = spec.housekeeping.clone().unwrap_or_default();
-    let evicts = [
-        ("mode", housekeeping.mode == Some(HousekeepingMode::Evict)),
-        ("onChange", housekeeping.on_change == Some(OnChange::Evict)),
-    ];
-    for (name, _) in evicts.into_iter().filter(|(_, evicts)| *evicts) {
-        add(
-            format!("spec.housekeeping.{name}"),
-            "evict is not supported by this version: use report, and restart workloads yourself"
-                .to_owned(),
-        );
     }
 }
 

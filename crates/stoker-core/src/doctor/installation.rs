@@ -21,8 +21,9 @@ const CONFIGURATION_SUFFIX: &str = "-pod-injection";
 /// cert-manager.
 pub const CERTIFICATE_SUFFIXES: [&str; 2] = ["-webhook-tls", "-webhook-cert"];
 
-const INSTALL: &str = "helm upgrade --install stoker oci://ghcr.io/stoker-io/charts/stoker-operator \
-                       --namespace stoker-system --create-namespace";
+/// From a checkout or from an unpacked release, as the quickstart does it.
+const INSTALL: &str = "helm upgrade --install stoker-operator charts/stoker-operator \
+                       -n stoker-system --create-namespace";
 
 /// Returns namespace and prefix of the Secrets with the certificate of a webhook.
 pub fn certificate_owner(configuration: &MutatingWebhookConfiguration) -> Option<Key> {
@@ -97,8 +98,8 @@ fn upgrade(facts: &Facts) -> String {
     });
     match release {
         Some((name, namespace)) => format!(
-            "helm upgrade {name} oci://ghcr.io/stoker-io/charts/stoker-operator --namespace \
-             {namespace} --reuse-values --set crds.upgrade=true"
+            "helm upgrade {name} charts/stoker-operator -n {namespace} --reset-then-reuse-values \
+             --set crds.upgrade=true"
         ),
         None => INSTALL.to_owned(),
     }

@@ -320,7 +320,10 @@ fn the_operator_is_installed_scaled_and_at_work() {
     assert_eq!(only(&later), (Code::LeaseExpired, fix));
     let earlier = Facts { now: now() - jiff::SignedDuration::from_mins(5), ..operator(2, 2) };
     assert_eq!(only(&earlier).0, Code::ClockSkew);
-    assert_eq!(only(&Facts { operators: Some(vec![]), ..facts() }).0, Code::OperatorMissing);
+    let install = "helm upgrade --install stoker-operator charts/stoker-operator -n stoker-system \
+                   --create-namespace";
+    let missing = only(&Facts { operators: Some(vec![]), ..facts() });
+    assert_eq!(missing, (Code::OperatorMissing, install.to_owned()));
 }
 
 #[test]

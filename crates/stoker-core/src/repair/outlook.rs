@@ -6,16 +6,17 @@ use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::json;
 
+use super::Wait;
 use crate::admission::{Decision, Pass, Pod, Policy, Settings, World, decide};
 
 /// What the successor of a pod would get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outlook {
-    /// An agent.
-    Agent,
-    /// Nothing at the moment: the webhook can't be reached.
-    Unreachable,
-    /// No agent, or no pod at all, for this reason.
+    /// What the pod lacks.
+    Useful,
+    /// Nothing at the moment.
+    Wait(Wait),
+    /// The same as the pod, or no pod at all, for this reason.
     Useless(String),
 }
 
@@ -48,7 +49,7 @@ pub fn outlook(
         return Outlook::Useless("the template of its workload can't be read".to_owned());
     };
     match decide(&view, world, settings, scope.policy) {
-        Decision::Inject(_) => Outlook::Agent,
+        Decision::Inject(_) => Outlook::Useful,
         Decision::Admit(warnings) => Outlook::Useless(warnings.join("; ")),
         Decision::Deny(denial) => Outlook::Useless(denial.message),
         Decision::Pass(Pass::NotAsked) => {

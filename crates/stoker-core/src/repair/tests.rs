@@ -68,7 +68,7 @@ fn judge(pod: &Pod, workload: Option<&Workload>, record: &Record) -> Verdict {
         pod,
         cause: &cause,
         workload,
-        outlook: &Outlook::Agent,
+        outlook: &Outlook::Useful,
         is_predecessor_ending: false,
     };
     decide(&facts, record, MINUTE, noon())
@@ -130,6 +130,102 @@ fn nothing_is_evicted_that_would_not_come_back_or_comes_back_as_something_else()
     assert_eq!(judge(&unready, Some(&one_down), &Record::default()), Verdict::Evict);
 }
 
+// Without the right registry no pod of a workload can be ready: each is evicted all the same.
+#[test]
+fn pods_that_are_not_ready_do_not_wait_for_each_other() {
+    let mut unready = pod("ignition-0", "11:00:00", "a");
+    unready.status = None;
+    let all_down = set(json!({ "status": { "readyReplicas": 0 } }));
+    assert_eq!(judge(&unready, Some(&all_down), &Record::default()), Verdict::Evict);
+    let ready = pod("ignition-1", "11:00:00", "a");
+    let verdict = judge(&ready, Some(&all_down), &Record::default());
+    assert_eq!(verdict, Verdict::Wait(Wait::Unavailable));
+}
+
+#[test]
+fn the_more_restarts_did_not_help_the_longer_evictions_pause() {
+    let minutes = [0, 1, 2, 3, 5, 6, 64].map(|tried| hold(tried).as_secs() / 60);
+    assert_eq!(minutes, [1, 1, 2, 4, 16, 30, 30]);
+}
+
+/// Whether new pods get what the old ones lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Webhook {
+    Works,
+    DoesNothing,
+}
+
+/// Restarts 200 pods of 20 workloads second by second, and returns when pods were evicted.
+fn keep_house(interval: Duration, webhook: Webhook) -> Vec<Timestamp> {
+    const STARTUP: Duration = Duration::from_secs(20);
+    struct Member {
+        workload: usize,
+        created: Timestamp,
+        is_cured: bool,
+    }
+    let cause = Cause::bootstrap_stale("new");
+    let born = at("06:00:00");
+    let all =
+        (0..200).map(|number| Member { workload: number % 20, created: born, is_cured: false });
+    let mut members: Vec<Member> = all.collect();
+    let mut record = Record::default();
+    let mut evicted = Vec::new();
+    for second in 0..3 * 3600 {
+        let now = at("08:00:00") + Duration::from_secs(second);
+        let is_up =
+            |it: &Member| now.duration_since(it.created) >= STARTUP.try_into().unwrap_or_default();
+        let found = (0..members.len()).find(|&index| {
+            let member = &members[index];
+            let mates = members.iter().filter(|it| it.workload == member.workload);
+            let ready = mates.filter(|it| is_up(it)).count();
+            assert!(ready >= 9, "two pods of a workload were away at {now}");
+            let mut workload =
+                set(json!({ "spec": { "replicas": 10 }, "status": { "replicas": 10 } }));
+            workload.owner.uid = member.workload.to_string();
+            workload.ready = i32::try_from(ready).unwrap();
+            let mut pod = pod("a", "06:00:00", "a");
+            pod.metadata.creation_timestamp.as_mut().unwrap().0 = member.created;
+            let facts = Facts {
+                pod: &pod,
+                cause: &cause,
+                workload: Some(&workload),
+                outlook: &Outlook::Useful,
+                is_predecessor_ending: false,
+            };
+            let is_evicted =
+                !member.is_cured && decide(&facts, &record, interval, now) == Verdict::Evict;
+            if is_evicted {
+                record.add(&workload, &pod, &cause, born, now);
+            }
+            is_evicted
+        });
+        if let Some(index) = found {
+            evicted.push(now);
+            members[index].created = now;
+            members[index].is_cured = webhook == Webhook::Works;
+        }
+    }
+    assert!(members.iter().all(|it| it.created > born), "every pod was restarted");
+    evicted
+}
+
+// K11, I5: five pods a minute, each once, and never two of a workload, on a clock of the test.
+#[test]
+fn two_hundred_stale_pods_are_restarted_at_the_default_rate() {
+    use stoker_api::podbootstrap::Housekeeping;
+    let rate = Housekeeping::DEFAULT_MAX_PER_MINUTE.unsigned_abs();
+    assert_eq!(rate, 5);
+    for webhook in [Webhook::Works, Webhook::DoesNothing] {
+        let evicted = keep_house(MINUTE / rate, webhook);
+        assert_eq!(evicted.len(), 200, "each pod once, {webhook:?}");
+        let most = evicted.iter().map(|from| {
+            let until = *from + MINUTE;
+            evicted.iter().filter(|it| *from <= **it && **it < until).count()
+        });
+        assert_eq!(most.max(), Some(5), "{webhook:?}");
+    }
+}
+
 #[test]
 fn the_outlook_and_the_predecessor_count() {
     let (pod, set) = (pod("ignition-0", "11:00:00", "a"), set(json!({})));
@@ -139,8 +235,8 @@ fn the_outlook_and_the_predecessor_count() {
         let facts = Facts { pod: &pod, cause: &cause, workload, outlook, is_predecessor_ending };
         decide(&facts, &Record::default(), MINUTE, noon())
     };
-    assert_eq!(judge(&Outlook::Unreachable, false), Verdict::Wait(Wait::Webhook));
-    assert_eq!(judge(&Outlook::Agent, true), Verdict::Wait(Wait::Predecessor));
+    assert_eq!(judge(&Outlook::Wait(Wait::Webhook), false), Verdict::Wait(Wait::Webhook));
+    assert_eq!(judge(&Outlook::Useful, true), Verdict::Wait(Wait::Predecessor));
     let useless = Outlook::Useless("no label".to_owned());
     let verdict = judge(&useless, false);
     assert_eq!(verdict.to_string(), "a restart would not help: no label");
@@ -273,11 +369,11 @@ fn a_restart_is_useless_where_the_successor_gets_no_agent() {
     };
     let enabled: &[&str] = &["stoker.io/injection"];
     let gateway = || gateway_pod("g").fs_group(1);
-    assert_eq!(look(gateway(), enabled, Policy::Lenient), Outlook::Agent);
+    assert_eq!(look(gateway(), enabled, Policy::Lenient), Outlook::Useful);
     assert!(matches!(look(gateway(), &[], Policy::Lenient), Outlook::Useless(_)));
     // A pod that would be denied must not be taken away.
     let wrong = || gateway().profile("nowhere");
-    assert_eq!(look(wrong(), enabled, Policy::Lenient), Outlook::Agent);
+    assert_eq!(look(wrong(), enabled, Policy::Lenient), Outlook::Useful);
     assert!(matches!(look(wrong(), enabled, Policy::Strict), Outlook::Useless(_)));
     let silent = gateway().without_annotation(stoker_api::names::Annotation::Inject);
     assert!(matches!(look(silent, enabled, Policy::Lenient), Outlook::Useless(_)));

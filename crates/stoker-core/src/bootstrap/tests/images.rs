@@ -21,6 +21,14 @@ fn mapping() -> Policy {
     compile(&json!({ "registries": rules })).unwrap()
 }
 
+// I1: a name that would get too long is left alone, because no container could start from it.
+#[test]
+fn a_name_that_would_get_too_long_is_left_alone() {
+    let name = |length: usize| format!("docker.io/a/{}", "b".repeat(length));
+    assert!(mapping().rewrite(&name(200)).unwrap().is_some());
+    assert_eq!(mapping().rewrite(&name(250)), Err(stoker_text::image::ImageRefError::Long));
+}
+
 // I1: names are rewritten by their meaning; tag and digest survive; ports are not tags.
 #[test]
 fn images_are_rewritten_by_the_longest_prefix() {
