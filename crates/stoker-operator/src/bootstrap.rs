@@ -4,16 +4,20 @@
 //! `view` keeps what every process knows without asking: the policy, the namespaces and the copies.
 //! `handler` answers `POST /bootstrap-v1-pod` from it. In the controller `source` follows the pull
 //! secret and the certificates, `replicator` copies them to the namespaces, `census` counts pods by
-//! their mark, and `status` publishes all of it. Deciding is `stoker_core::bootstrap`'s.
+//! their mark, `housekeeping` names those that are to be restarted, and `status` publishes all of
+//! it. Deciding is `stoker_core::bootstrap`'s.
 //!
 //! # Promises
 //! - A pod is never refused because of us: what fails admits it unchanged, and says so.
-//! - A policy that is invalid changes nothing: the last valid one stays in force.
+//! - A policy that is invalid changes nothing: the last valid one stays in force, also in a new
+//!   process.
 //! - An object that does not carry our label is never written or removed.
 
 mod census;
 mod event;
 mod handler;
+mod housekeeping;
+mod last_valid;
 mod metrics;
 mod object;
 mod replicator;
@@ -65,6 +69,8 @@ struct Inner {
     shard: Option<Shard>,
     leadership: Leadership,
     shutdown: Shutdown,
+    /// The `MutatingWebhookConfiguration` of the webhook.
+    webhook: Option<String>,
     view: View,
     sources: Sources,
     replicator: Replicator,
@@ -100,6 +106,7 @@ impl Bootstrap {
             shard: arguments.controller.shard,
             leadership: shared.leadership.clone(),
             shutdown: shared.shutdown.clone(),
+            webhook: arguments.certificate.webhook_configuration.clone(),
             view: View::new(shared.checks.readiness("bootstrap")),
             sources: Sources::default(),
             replicator: Replicator::default(),
@@ -136,6 +143,7 @@ impl Bootstrap {
             tasks.spawn(source::follow(self.clone()));
             tasks.spawn(census::follow(self.clone()));
             tasks.spawn(status::follow(self.clone()));
+            tasks.spawn(last_valid::follow(self.clone()));
             inner.leadership.lost().await;
             tasks.shutdown().await;
         }

@@ -69,6 +69,16 @@ impl Census {
         state.is_counted.then_some(counts)
     }
 
+    /// Returns the pods whose standing is meant.
+    pub(super) fn find(&self, is_meant: impl Fn(Standing) -> bool) -> Vec<(Key, Standing)> {
+        let state = self.lock();
+        let spaces = state.pods.iter();
+        let all =
+            spaces.flat_map(|(space, pods)| pods.iter().map(move |(pod, it)| (space, pod, *it)));
+        let meant = all.filter(|(_, _, standing)| is_meant(*standing));
+        meant.map(|(space, pod, standing)| (Key::new(space, pod), standing)).collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,7 +109,7 @@ impl Bootstrap {
     }
 
     /// Says how a pod stands; none where bootstrap is not for its namespace, or it ends.
-    fn standing(&self, metadata: &ObjectMeta) -> Option<Standing> {
+    pub(super) fn standing(&self, metadata: &ObjectMeta) -> Option<Standing> {
         let namespace = metadata.namespace.as_deref().unwrap_or_default();
         if metadata.deletion_timestamp.is_some() || !self.0.scope.serves(namespace) {
             return None;

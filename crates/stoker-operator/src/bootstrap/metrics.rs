@@ -25,6 +25,7 @@ pub(crate) struct Metrics {
     waiting: Gauge,
     conflicts: Gauge,
     pods: Labelled<Gauge>,
+    evictions: Counter,
 }
 
 impl Metrics {
@@ -38,6 +39,7 @@ impl Metrics {
             waiting: Gauge::default(),
             conflicts: Gauge::default(),
             pods: Family::default(),
+            evictions: Counter::default(),
         };
         let registry = registry.sub_registry_with_prefix("stoker_bootstrap");
         let text = "Pods that were reviewed for bootstrap, by result";
@@ -54,6 +56,8 @@ impl Metrics {
         registry.register("copy_conflicts", text, metrics.conflicts.clone());
         let text = "Pods by how they relate to the policy";
         registry.register("pods", text, metrics.pods.clone());
+        let text = "Pods that were evicted, so that their successors follow the policy";
+        registry.register("evictions", text, metrics.evictions.clone());
         metrics
     }
 
@@ -78,6 +82,11 @@ impl Metrics {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.waiting.set(number(waiting));
         self.conflicts.set(number(conflicts));
+    }
+
+    /// Counts a pod that was evicted.
+    pub(super) fn evicted(&self) {
+        self.evictions.inc();
     }
 
     /// Sets how many pods have a standing.

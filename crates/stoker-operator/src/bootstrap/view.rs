@@ -2,6 +2,8 @@
 //!
 //! Of namespaces only the annotations of bootstrap are kept, of copies only their version and
 //! origin.
+//!
+//! Long: one view, with a part for each kind of object.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +23,7 @@ use stoker_core::bootstrap::{CA_CONFIG_MAP, Copied, Origin, Policy, Problem, REP
 use stoker_runtime::admin::Check;
 use tokio::sync::watch;
 
-use super::Bootstrap;
+use super::{Bootstrap, last_valid};
 use crate::controller::Key;
 use crate::controller::watch::{Change, follow};
 
@@ -39,6 +41,8 @@ pub(super) struct View {
 struct State {
     in_force: Option<Arc<InForce>>,
     objects: BTreeMap<String, Arc<Object>>,
+    /// The policy that an earlier process kept, and the UID of its PodBootstrap.
+    last_valid: Option<(String, Arc<InForce>)>,
     namespaces: HashMap<String, Arc<Space>>,
     copies: HashMap<String, BTreeMap<Place, Seen>>,
 }
@@ -80,6 +84,11 @@ impl View {
     /// Returns the policy that counts.
     pub(super) fn in_force(&self) -> Option<Arc<InForce>> {
         self.read(|state| state.in_force.clone())
+    }
+
+    /// Returns the UID of the PodBootstrap that counts.
+    pub(super) fn policy_uid(&self) -> Option<String> {
+        self.read(|state| state.objects.get(POLICY_NAME)?.stored.metadata.uid.clone())
     }
 
     /// Returns every PodBootstrap.
@@ -157,7 +166,8 @@ pub(super) fn watch(bootstrap: &Bootstrap, has_controller: bool) {
     let client = &bootstrap.0.client;
     let copies = || Config::default().labels(&format!("{}={REPLICA}", Label::Replica));
     let policies: Api<DeserializeGuard<PodBootstrap>> = Api::all(client.clone());
-    spawn(bootstrap, policies, Config::default(), "PodBootstrap", see_policy);
+    let last_valid = load(bootstrap.clone());
+    spawn_after(last_valid, bootstrap, policies, Config::default(), "PodBootstrap", see_policy);
     let namespaces: Api<PartialObjectMeta<Namespace>> = Api::all(client.clone());
     spawn(bootstrap, namespaces, Config::default(), "Namespace", see_namespace);
     let maps: Api<PartialObjectMeta<ConfigMap>> = Api::all(client.clone());
@@ -172,7 +182,28 @@ pub(super) fn watch(bootstrap: &Bootstrap, has_controller: bool) {
     }
 }
 
+/// Reads the policy that an earlier process kept.
+async fn load(bootstrap: Bootstrap) {
+    let inner = &bootstrap.0;
+    let found = last_valid::read(&inner.client, &inner.scope.own).await;
+    let found = found.map(|(uid, in_force)| (uid, Arc::new(in_force)));
+    inner.view.write(|state| state.last_valid = found);
+}
+
 fn spawn<K>(
+    bootstrap: &Bootstrap,
+    api: Api<K>,
+    config: Config,
+    kind: &'static str,
+    see: impl Fn(&Bootstrap, Change<K>) + Send + 'static,
+) where
+    K: Resource + Clone + serde::de::DeserializeOwned + std::fmt::Debug + Send + 'static,
+{
+    spawn_after(std::future::ready(()), bootstrap, api, config, kind, see);
+}
+
+fn spawn_after<K>(
+    first: impl Future<Output = ()> + Send + 'static,
     bootstrap: &Bootstrap,
     api: Api<K>,
     config: Config,
@@ -184,7 +215,7 @@ fn spawn<K>(
     bootstrap.0.view.unlisted.fetch_add(1, Ordering::SeqCst);
     let bootstrap = bootstrap.clone();
     let mut is_first = true;
-    tokio::spawn(follow(api, config, kind, move |change| {
+    let watch = follow(api, config, kind, move |change| {
         let is_list = matches!(change, Change::Listed(_));
         see(&bootstrap, change);
         let view = &bootstrap.0.view;
@@ -195,7 +226,11 @@ fn spawn<K>(
             view.is_listed.send_replace(true);
             view.check.pass();
         }
-    }));
+    });
+    tokio::spawn(async {
+        first.await;
+        watch.await;
+    });
 }
 
 fn see_policy(bootstrap: &Bootstrap, change: Change<DeserializeGuard<PodBootstrap>>) {
@@ -209,13 +244,14 @@ fn see_policy(bootstrap: &Bootstrap, change: Change<DeserializeGuard<PodBootstra
                 match compiled {
                     Ok(policy) => {
                         let spec = stored.spec.clone();
-                        put_in_force(bootstrap, Some(InForce { spec, policy }));
+                        put_in_force(bootstrap, Some(Arc::new(InForce { spec, policy })));
                     }
                     Err(problems) => {
                         let is_known = before.is_some_and(|before| before.problems == problems);
                         if !is_known {
                             complain(bootstrap, &problems);
                         }
+                        recall(bootstrap, stored.metadata.uid.as_deref());
                     }
                 }
             }
@@ -259,12 +295,24 @@ fn read_policy(
     }
 }
 
-fn put_in_force(bootstrap: &Bootstrap, next: Option<InForce>) {
+/// Puts the policy in force that an earlier process kept, where none is.
+fn recall(bootstrap: &Bootstrap, uid: Option<&str>) {
+    let kept = bootstrap.0.view.write(|state| {
+        let kept = state.last_valid.take()?;
+        let is_meant = state.in_force.is_none() && uid == Some(&kept.0);
+        is_meant.then_some(kept.1)
+    });
+    if let Some(kept) = kept {
+        put_in_force(bootstrap, Some(kept));
+    }
+}
+
+fn put_in_force(bootstrap: &Bootstrap, next: Option<Arc<InForce>>) {
     let is_other = bootstrap.0.view.write(|state| {
         let before = state.in_force.as_ref().map(|it| &it.spec);
         let is_other = before != next.as_ref().map(|it| &it.spec);
         if is_other {
-            state.in_force = next.map(Arc::new);
+            state.in_force = next;
         }
         is_other
     });

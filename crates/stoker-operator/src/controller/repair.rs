@@ -1,32 +1,33 @@
-//! Restarts pods that lack an agent, or whose agent is out of date, by the Eviction API only.
+//! Restarts pods that lack something that only a restart brings, by the Eviction API only.
 //!
-//! `stoker_core::repair` decides. This part reads what the decision needs, writes the record before
-//! it evicts, and leaves the rest to the workload that owns the pod. A `PodDisruptionBudget` has the
-//! last word: the API server refuses, and the pod is looked at again.
+//! A [`Watchdog`] finds such pods: [`Injection`] those without an agent or with an old one, pod
+//! bootstrap those without its mark. `stoker_core::repair` decides. This part reads what the
+//! decision needs, writes the record before it evicts, and leaves the rest to the workload that
+//! owns the pod. A `PodDisruptionBudget` has the last word: the API server refuses, and the pod is
+//! looked at again.
 //!
 //! While no pod needs a restart, nothing is read.
 
 mod examine;
+mod injection;
 mod record;
 mod webhook;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, PostParams};
 use kube::client::Client;
 use serde_json::{Value, json};
-use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
-use stoker_api::condition::EventReason;
-use stoker_core::admission::Policy;
-use stoker_core::gateway::Pod;
-use stoker_core::reconcile::{Event, Regarding, Severity};
-use stoker_core::repair::{Cause, Verdict, Wait};
+use stoker_core::repair::{Cause, Leave, Outlook, Verdict, Wait, Workload, hold};
 use tokio::time::Instant;
 
-use super::Context;
+use super::{Context, Key};
 use examine::{Examined, examine};
+pub(crate) use injection::{Arguments, Injected, Injection, Settings};
+pub(crate) use webhook::Webhook;
 
 /// How often the cache is searched for pods that need a restart.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -38,62 +39,58 @@ const LEAVE: Duration = Duration::from_mins(10);
 const LOOKS: usize = 20;
 const WITHIN: Duration = Duration::from_secs(15);
 
-/// How pods are repaired that need a restart.
-#[derive(Debug, Clone, clap::Args)]
-#[group(id = "missed-pods")]
-pub(crate) struct Arguments {
-    /// What happens to pods that lack an agent or need another one: nothing, a log line, or an
-    /// eviction
-    #[arg(long, env = "STOKER_REPAIR", value_name = "MODE", default_value = "report")]
-    pub(crate) repair: Mode,
+/// Finds pods that need a restart, and knows what a restart would bring them.
+pub(crate) trait Watchdog: Sync {
+    /// What else is known about a pod that needs a restart.
+    type Subject: Send + Sync;
 
-    /// How many pods are evicted per minute, at most
-    #[arg(
-        long,
-        env = "STOKER_REPAIR_RATE",
-        value_name = "COUNT",
-        default_value_t = 6,
-        value_parser = clap::value_parser!(u16).range(1..=600)
-    )]
-    pub(crate) repair_rate: u16,
-}
+    /// Returns the ConfigMap in the operator's namespace that remembers evictions.
+    fn record(&self) -> &'static str;
 
-/// What happens to pods that need a restart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Mode {
-    /// Nothing; status and metrics show them
-    Off,
-    /// They are logged
-    Report,
-    /// They are evicted, where their workload creates them again and every budget allows it
-    Evict,
-}
+    /// Returns the least time between two evictions.
+    fn interval(&self) -> Duration;
 
-/// What repair was told.
-#[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    pub(crate) mode: Mode,
-    /// The least time between two evictions.
-    pub(crate) interval: Duration,
-    /// What happens to pods with a wrong configuration, where their namespace does not say.
-    pub(crate) policy: Policy,
-    /// The `MutatingWebhookConfiguration` of the webhook.
-    pub(crate) webhook: Option<String>,
+    /// Returns the pods that are to be restarted.
+    fn needs(&self) -> Vec<Need<Self::Subject>>;
+
+    /// Says whether a pod that was just read needs the restart.
+    fn is_meant(&self, need: &Need<Self::Subject>, pod: &Pod) -> bool;
+
+    /// Finds out what the pod's successor would get.
+    fn look_ahead(
+        &self,
+        need: &Need<Self::Subject>,
+        workload: &Workload,
+    ) -> impl Future<Output = kube::Result<Outlook>> + Send;
+
+    /// Counts an eviction, and writes an event about it.
+    fn announce(&self, need: &Need<Self::Subject>, uid: &str);
 }
 
 /// A pod that needs a restart.
 #[derive(Debug, Clone)]
-pub(crate) struct Need {
-    pub(crate) pod: Pod,
-    /// The GatewaySync that it belongs to.
-    pub(crate) sync: std::sync::Arc<GatewaySync>,
+pub(crate) struct Need<S> {
+    pub(crate) pod: Key,
     pub(crate) cause: Cause,
+    pub(crate) subject: S,
 }
 
 /// What was found about a pod, and when it is looked at again.
 struct Looked {
-    result: String,
+    found: Found,
     again: Instant,
+}
+
+/// What was found about a pod, or done with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Found {
+    Evicted {
+        uid: String,
+    },
+    /// It was created after an eviction for the same cause.
+    Tried,
+    /// It is left as it is for now, for this reason.
+    Left(String),
 }
 
 /// What became of an eviction.
@@ -105,110 +102,103 @@ enum Evicted {
     Gone,
 }
 
-impl Settings {
-    /// Takes what repair needs from the arguments.
-    pub(crate) fn new(arguments: &crate::args::Arguments) -> Self {
-        let Arguments { repair, repair_rate } = arguments.controller.repair;
-        Self {
-            mode: repair,
-            interval: Duration::from_mins(1) / u32::from(repair_rate),
-            policy: arguments.admission.policy(),
-            webhook: arguments.certificate.webhook_configuration.clone(),
-        }
-    }
+/// What is known about the pods of one watchdog.
+#[derive(Default)]
+struct Memory {
+    looked: HashMap<Key, Looked>,
+    /// Nothing is evicted before this time, because a restart did not help.
+    held_until: Option<Instant>,
 }
 
-/// Repairs pods, while this instance leads.
-pub(crate) async fn follow(context: &Context) {
-    if context.settings.repair.mode == Mode::Off {
-        return std::future::pending().await;
-    }
-    let mut looked = HashMap::new();
+/// Repairs the pods that a watchdog finds, while this instance leads.
+pub(crate) async fn follow(context: &Context, watchdog: &impl Watchdog) {
+    let mut memory = Memory::default();
     let mut pause = INTERVAL;
     loop {
         tokio::time::sleep(pause).await;
         pause = INTERVAL;
-        let needs = context.cache.needs();
-        looked.retain(|uid: &String, _| needs.iter().any(|need| need.pod.uid == *uid));
-        if context.settings.repair.mode == Mode::Report {
-            report(&needs, &mut looked);
+        let needs = watchdog.needs();
+        let keys: HashSet<&Key> = needs.iter().map(|need| &need.pod).collect();
+        memory.looked.retain(|key, _| keys.contains(key));
         // While everything is stopped, nothing is restarted.
-        } else if context.cache.emergency().is_none() {
-            let is_evicted = Box::pin(repair(context, &needs, &mut looked)).await;
-            if is_evicted {
-                pause = context.settings.repair.interval.min(INTERVAL);
-            }
+        if context.cache.emergency().is_some() {
+            continue;
         }
-    }
-}
-
-/// Logs every pod once.
-fn report(needs: &[Need], looked: &mut HashMap<String, Looked>) {
-    for need in needs {
-        let now = Instant::now();
-        let result = "reported".to_owned();
-        if looked.insert(need.pod.uid.clone(), Looked { result, again: now }).is_none() {
-            let Need { pod, cause, .. } = need;
-            let (namespace, name, cause) = (&pod.namespace, &pod.name, cause.word);
-            tracing::warn!(%namespace, name, cause, "a pod needs a restart");
+        if Box::pin(repair(context, watchdog, &needs, &mut memory)).await {
+            pause = watchdog.interval().min(INTERVAL);
         }
     }
 }
 
 /// Looks at pods until one was evicted, and says whether one was.
-async fn repair(context: &Context, needs: &[Need], looked: &mut HashMap<String, Looked>) -> bool {
+async fn repair<W: Watchdog>(
+    context: &Context,
+    watchdog: &W,
+    needs: &[Need<W::Subject>],
+    memory: &mut Memory,
+) -> bool {
     let now = Instant::now();
-    let is_due = |need: &&Need| looked.get(&need.pod.uid).is_none_or(|it| it.again <= now);
-    let due: Vec<&Need> = needs.iter().filter(is_due).take(LOOKS).collect();
+    let is_due =
+        |need: &&Need<_>| memory.looked.get(&need.pod).is_none_or(|looked| looked.again <= now);
+    let due: Vec<&Need<_>> = needs.iter().filter(is_due).take(LOOKS).collect();
     for need in due {
-        let found = tokio::time::timeout(WITHIN, Box::pin(attend(context, need))).await;
-        let (result, pause) = match found {
+        let is_held = memory.held_until.is_some_and(|until| Instant::now() < until);
+        let attended = Box::pin(attend(context, watchdog, need, is_held));
+        let (found, pause) = match tokio::time::timeout(WITHIN, attended).await {
             Ok(Ok(found)) => found,
-            Ok(Err(error)) => (Chain(&error).to_string(), WAIT),
-            Err(_) => ("the API server did not answer in time".to_owned(), WAIT),
+            Ok(Err(error)) => (Found::Left(Chain(&error).to_string()), WAIT),
+            Err(_) => (Found::Left("the API server did not answer in time".to_owned()), WAIT),
         };
-        let is_evicted = result == EVICTED;
-        let last = Looked { result, again: Instant::now() + pause };
-        announce(context, need, &last, looked.get(&need.pod.uid));
-        looked.insert(need.pod.uid.clone(), last);
-        if is_evicted {
+        if memory.keep(need, &found, pause)
+            && let Found::Evicted { uid } = &found
+        {
+            watchdog.announce(need, uid);
             return true;
         }
     }
     false
 }
 
-const EVICTED: &str = "evicted";
-
 /// Examines one pod, and evicts it if that is the verdict.
-async fn attend(context: &Context, need: &Need) -> kube::Result<(String, Duration)> {
-    let Some(examined) = examine(context, need).await? else {
-        return Ok(("the pod is gone".to_owned(), WAIT));
+async fn attend<W: Watchdog>(
+    context: &Context,
+    watchdog: &W,
+    need: &Need<W::Subject>,
+    is_held: bool,
+) -> kube::Result<(Found, Duration)> {
+    let left = |why: &str| Found::Left(why.to_owned());
+    let Some(examined) = examine(context, watchdog, need).await? else {
+        return Ok((left("the pod is gone, or does not need it any more"), WAIT));
     };
     let Examined { pod, workload, mut record, verdict } = examined;
     let workload = match (&verdict, &workload) {
         (Verdict::Evict, Some(workload)) => workload,
-        (Verdict::Leave(_), _) => return Ok((verdict.to_string(), LEAVE)),
+        (Verdict::Leave(Leave::Tried), _) => return Ok((Found::Tried, LEAVE)),
+        (Verdict::Leave(_), _) => return Ok((left(&verdict.to_string()), LEAVE)),
         (Verdict::Wait(Wait::Rate), _) => {
-            return Ok((verdict.to_string(), context.settings.repair.interval));
+            return Ok((left(&verdict.to_string()), watchdog.interval()));
         }
-        (Verdict::Wait(_) | Verdict::Evict, _) => return Ok((verdict.to_string(), WAIT)),
+        (Verdict::Wait(_) | Verdict::Evict, _) => return Ok((left(&verdict.to_string()), WAIT)),
     };
-    if context.check_leading().is_err() {
-        return Ok(("this instance does not lead".to_owned(), WAIT));
+    if is_held {
+        return Ok((left("an earlier restart did not help: evictions pause"), WAIT));
     }
-    record.add(context, need, &pod, workload).await?;
-    Ok(match evict(&context.shared.client, need).await? {
-        Evicted::Done => (EVICTED.to_owned(), WAIT),
-        Evicted::Refused => ("a PodDisruptionBudget does not allow it now".to_owned(), WAIT),
-        Evicted::Gone => ("the pod is gone".to_owned(), WAIT),
+    if context.check_leading().is_err() {
+        return Ok((left("this instance does not lead"), WAIT));
+    }
+    record.add(context, &need.cause, &pod, workload).await?;
+    let uid = pod.metadata.uid.unwrap_or_default();
+    Ok(match evict(&context.shared.client, &need.pod, &uid).await? {
+        Evicted::Done => (Found::Evicted { uid }, WAIT),
+        Evicted::Refused => (left("a PodDisruptionBudget does not allow it now"), WAIT),
+        Evicted::Gone => (left("the pod is gone"), WAIT),
     })
 }
 
 /// Asks for the eviction of exactly this pod.
-async fn evict(client: &Client, need: &Need) -> kube::Result<Evicted> {
-    let Pod { namespace, name, uid, .. } = &need.pod;
-    let api: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(client.clone(), namespace);
+async fn evict(client: &Client, pod: &Key, uid: &str) -> kube::Result<Evicted> {
+    let Key { namespace, name } = pod;
+    let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
     // `Api::evict` of the library loses the precondition.
     let body = json!({
         "apiVersion": "policy/v1",
@@ -226,27 +216,26 @@ async fn evict(client: &Client, need: &Need) -> kube::Result<Evicted> {
     }
 }
 
-/// Tells what was found, where that is new.
-fn announce(context: &Context, need: &Need, now: &Looked, before: Option<&Looked>) {
-    if before.is_some_and(|before| before.result == now.result) {
-        return;
+impl Memory {
+    /// Keeps what was found about a pod and logs it where it is new. Says whether it is.
+    fn keep<S>(&mut self, need: &Need<S>, found: &Found, pause: Duration) -> bool {
+        let now = Instant::now();
+        let next = Looked { found: found.clone(), again: now + pause };
+        let before = self.looked.insert(need.pod.clone(), next);
+        if before.is_some_and(|before| before.found == *found) {
+            return false;
+        }
+        if *found == Found::Tried {
+            let tried = self.looked.values().filter(|it| it.found == Found::Tried).count();
+            self.held_until = Some(now + hold(tried));
+        }
+        let (Key { namespace, name }, cause) = (&need.pod, need.cause.word);
+        let result = match found {
+            Found::Evicted { .. } => "evicted".to_owned(),
+            Found::Tried => Verdict::Leave(Leave::Tried).to_string(),
+            Found::Left(why) => why.clone(),
+        };
+        tracing::info!(%namespace, name, cause, result, "a pod needs a restart");
+        true
     }
-    let Need { pod, cause, sync } = need;
-    let (namespace, name, cause, result) = (&pod.namespace, &pod.name, cause.word, &now.result);
-    tracing::info!(%namespace, name, cause, result, "a pod needs a restart");
-    if result != EVICTED {
-        return;
-    }
-    context.announcer.evicted();
-    let reason = match cause {
-        "missing-agent" => "it has no agent",
-        _ => "its agent is out of date",
-    };
-    let event = Event {
-        severity: Severity::Normal,
-        reason: EventReason::PodEvicted,
-        note: format!("evicted pod {name}: {reason}"),
-        regarding: Regarding::Pod { name: name.clone(), uid: pod.uid.clone() },
-    };
-    context.announcer.tell(sync, &event);
 }

@@ -1,7 +1,8 @@
 //! Claims about pods at their creation.
 
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::{Api, Patch, PatchParams};
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::world::{World, mark, policy, until};
@@ -95,16 +96,15 @@ async fn a_change_of_the_policy_counts_at_once_and_an_invalid_one_never() {
     let mut world = World::start().await;
     let line = world.namespace(&[]).await;
     world.whole_pod(&line).await;
-    let created = std::cell::Cell::new(0);
-    let next = async || {
-        created.set(created.get() + 1);
-        image(&world.pod(&line, &format!("pod-{}", created.get()), &json!({})).await)
+    let next = async |world: &World| {
+        let name = format!("pod-{}", fastrand::u32(..));
+        image(&world.pod(&line, &name, &json!({})).await)
     };
     let mut spec = policy();
     spec["registries"][0]["to"] = json!("mirror.plant.example");
     world.policy(&spec).await;
     let expected = "mirror.plant.example/library/nginx:1.27";
-    until("the change counts", async || (next().await == expected).then_some(())).await;
+    until("the change counts", async || (next(&world).await == expected).then_some(())).await;
     // The schema takes it; the meaning of the two is the same.
     spec["registries"] = json!([
         { "from": "docker.io", "to": "a.plant.example" },
@@ -114,7 +114,14 @@ async fn a_change_of_the_policy_counts_at_once_and_an_invalid_one_never() {
     let message = world.reason("Ready", "PolicyInvalid").await;
     assert!(message.contains("is mapped twice"), "{message}");
     assert!(message.contains("the last valid policy stays in force"), "{message}");
-    assert_eq!(next().await, expected);
+    assert_eq!(next(&world).await, expected);
+    // A new process knows it as well, and the copies stay.
+    world.restart();
+    world.ready().await;
+    until("a new process uses it", async || (next(&world).await == expected).then_some(())).await;
+    world.reason("Ready", "PolicyInvalid").await;
+    let secrets = world.api::<k8s_openapi::api::core::v1::Secret>(&line);
+    assert!(secrets.get_opt("plant-registry").await.unwrap().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,4 +155,64 @@ async fn ephemeral_containers_are_bootstrapped() {
     assert_eq!(debug["image"], "registry.plant.example/dockerhub/library/busybox");
     assert_eq!(debug["volumeMounts"][0]["mountPath"], "/etc/stoker/ca");
     assert_eq!(debug["env"][0]["name"], "SSL_CERT_FILE");
+}
+
+// What fails admits the pod unchanged, with a warning, an event and a count.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_fails_admits_the_pod_unchanged_and_says_so() {
+    let world = World::start().await;
+    until("the policy is in force", async || {
+        let policy = world.read_policy().await;
+        policy.status.is_some_and(|status| !status.conditions.is_empty()).then_some(())
+    })
+    .await;
+    let failed = "stoker_bootstrap_reviews_total{result=\"failed\"}";
+    let before = world.metric(failed).await;
+    // The namespace can't be read: there is none of this name.
+    let unknown = format!("unknown-{}", fastrand::u32(..));
+    let pod = json!({ "metadata": {}, "spec": { "containers": [{ "name": "app", "image": "nginx:1.27" }] } });
+    let response = world
+        .review(&json!({
+            "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+            "request": {
+                "uid": "u", "operation": "CREATE", "namespace": unknown, "object": pod,
+            },
+        }))
+        .await;
+    let response = &response["response"];
+    assert_eq!((&response["allowed"], &response["patch"]), (&json!(true), &Value::Null));
+    let warning = response["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with("stoker: the pod is admitted without bootstrap: "), "{warning}");
+    assert!(warning.contains(&unknown), "{warning}");
+    assert!(world.metric(failed).await > before, "it is counted");
+    let events: Api<Event> = world.api("default");
+    until("there is an event", async || {
+        let listed = events.list(&ListParams::default()).await.unwrap();
+        let is_meant = |event: &Event| {
+            event.reason.as_deref() == Some("BootstrapFailed")
+                && event.note.as_ref().is_some_and(|note| note.contains(&unknown))
+        };
+        listed.items.iter().any(is_meant).then_some(())
+    })
+    .await;
+}
+
+// I2, K6: an annotation that changes while pods run changes nothing of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_opt_out_does_not_change_pods_that_run() {
+    let mut world = World::start().await;
+    let line = world.namespace(&[]).await;
+    let pod = world.whole_pod(&line).await;
+    let name = pod.metadata.name.clone().unwrap();
+    let off = annotations(&[("stoker.io/bootstrap", "disabled")]);
+    let pods = world.api::<Pod>(&line);
+    let parameters = PatchParams::default();
+    let changed = pods.patch(&name, &parameters, &Patch::Merge(&off)).await.unwrap();
+    assert_eq!(changed.spec, pod.spec);
+    assert_eq!(mark(&changed), mark(&pod));
+    // The mark goes neither with the namespace's opt-out.
+    let namespaces: Api<Namespace> = Api::all(world.client.clone());
+    namespaces.patch(&line, &parameters, &Patch::Merge(&off)).await.unwrap();
+    let same = pods.get(&name).await.unwrap();
+    assert_eq!((same.spec, mark(&pod)), (pod.spec.clone(), mark(&pod)));
 }

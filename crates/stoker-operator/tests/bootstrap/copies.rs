@@ -1,6 +1,6 @@
 //! Claims about copies of the pull secret and of the certificates.
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota, Secret};
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
@@ -172,4 +172,92 @@ async fn a_namespace_that_ends_is_left_to_end() {
     })
     .await;
     world.reason("SecretsReplicated", "Replicated").await;
+}
+
+// I3: a quota, a terminating namespace and an object of a user stop their own namespace only.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_fails_stops_no_other() {
+    let mut world = World::bare().await;
+    let full = world.namespace(&[]).await;
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "none" },
+        "spec": { "hard": { "secrets": "0" } },
+    });
+    let quotas = world.api::<ResourceQuota>(&full);
+    let quota = serde_json::from_value(quota).unwrap();
+    quotas.create(&PostParams::default(), &quota).await.unwrap();
+    let stuck = world.namespace(&[]).await;
+    // A finalizer keeps it in its end.
+    let held = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": "held", "finalizers": ["example.com/held"] },
+    });
+    let maps = world.api::<ConfigMap>(&stuck);
+    let held = serde_json::from_value(held).unwrap();
+    maps.create(&PostParams::default(), &held).await.unwrap();
+    let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(world.client.clone());
+    namespaces.delete(&stuck, &DeleteParams::default()).await.unwrap();
+    until("the quota counts", async || quotas.get("none").await.unwrap().status?.used.map(drop))
+        .await;
+    let mut others = Vec::new();
+    for _ in 0..20 {
+        others.push(world.namespace(&[]).await);
+    }
+    world.pull_secret(&login("first")).await;
+    world.certificates(&certificate("first.example")).await;
+    world.policy(&policy()).await;
+    for other in &others {
+        world.copied(other).await;
+    }
+    let message = world.reason("SecretsReplicated", "ReplicationFailed").await;
+    assert!(message.contains(&full) && message.contains("quota"), "{message}");
+    assert!(!message.contains(&stuck), "{message}");
+    assert!(content(&world, &stuck).await.is_none());
+    // With room, the copy arrives by itself.
+    quotas.delete("none", &DeleteParams::default()).await.unwrap();
+    has(&world, &full, &login("first")).await;
+    world.reason("SecretsReplicated", "Replicated").await;
+    let free = json!({ "metadata": { "finalizers": null } });
+    maps.patch("held", &PatchParams::default(), &Patch::Merge(&free)).await.unwrap();
+}
+
+// K4: a field that another manager took is taken back, whichever way the copy was written before.
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_that_another_manager_owns_are_taken_back() {
+    let mut world = World::start().await;
+    let line = world.namespace(&[]).await;
+    world.copied(&line).await;
+    let object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "stoker-ca-bundle" },
+        "data": { "ca.crt": "mine" },
+    });
+    let maps = world.api::<ConfigMap>(&line);
+    let before = maps.get("stoker-ca-bundle").await.unwrap().data.unwrap();
+    let forced = PatchParams::apply("another-manager").force();
+    maps.patch("stoker-ca-bundle", &forced, &Patch::Apply(&object)).await.unwrap();
+    until("the copy is healed", async || {
+        let found = maps.get("stoker-ca-bundle").await.unwrap();
+        (found.data.as_ref() == Some(&before)).then_some(())
+    })
+    .await;
+    // And the source can still change both.
+    world.certificates(&certificate("second.example")).await;
+    until("the copy follows", async || {
+        let found = maps.get("stoker-ca-bundle").await.unwrap().data.unwrap();
+        (found["ca.crt"] != before["ca.crt"] && found["ca.crt"] != "mine").then_some(())
+    })
+    .await;
+}
+
+// A source of a kind that the cluster does not serve is named.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_without_trust_bundles_says_so() {
+    let world = World::bare().await;
+    let mut spec = policy();
+    spec["caBundle"]["source"] =
+        json!({ "clusterTrustBundle": { "signerName": "example.com/ca" } });
+    world.pull_secret(&login("first")).await;
+    world.policy(&spec).await;
+    let message = world.reason("SecretsReplicated", "ReplicaSourceMissing").await;
+    assert!(message.contains("the cluster has no ClusterTrustBundles"), "{message}");
 }

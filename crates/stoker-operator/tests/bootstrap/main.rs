@@ -5,5 +5,7 @@
 
 mod admission;
 mod copies;
+mod kubelet;
 mod pods;
+mod repair;
 mod world;

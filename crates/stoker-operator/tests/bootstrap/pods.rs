@@ -1,5 +1,7 @@
 //! Claims about pods that run without the policy, or with an older one.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use crate::world::{World, certificate, until};
@@ -17,11 +19,14 @@ async fn pods_that_the_webhook_missed_are_counted() {
     let off = json!({ "metadata": { "annotations": { "stoker.io/bootstrap": "disabled" } } });
     world.pod(&line, "off", &off).await;
     world.restart();
+    world.ready().await;
+    let begun = Instant::now();
     let counts = until("all are counted", async || {
         let pods = world.read_policy().await.status.unwrap_or_default().pods?;
         (pods.missed >= 50).then_some(pods)
     })
     .await;
+    assert!(begun.elapsed() < Duration::from_secs(30), "counted after {:?}", begun.elapsed());
     assert!(counts.current >= 1 && counts.opted_out >= 1, "{counts:?}");
     world.reason("PodsCurrent", "PodsMissed").await;
     // K11: other certificates make the others stale.

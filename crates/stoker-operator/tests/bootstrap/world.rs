@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
 use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::{ClusterResourceScope, NamespaceResourceScope};
@@ -16,13 +17,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stoker_api::{PodBootstrap, crd};
 use stoker_testkit::cluster::Cluster;
+use stoker_testkit::https::{Connection, trusting};
 use stoker_testkit::node::succeed;
 use stoker_testkit::process::{self, Guarded};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{Mutex, MutexGuard};
 
-const WITHIN: Duration = Duration::from_mins(1);
+const WITHIN: Duration = Duration::from_mins(3);
 const INTERVAL: Duration = Duration::from_millis(20);
 const CONFIGURATION: &str = "stoker-bootstrap-test";
 /// The namespace of the operator and of the sources.
@@ -37,6 +39,7 @@ pub(crate) struct World {
     pub(crate) client: Client,
     webhook: u16,
     health: u16,
+    metrics: u16,
     operator: Option<Guarded>,
     namespaces: Vec<String>,
     _turn: MutexGuard<'static, ()>,
@@ -102,13 +105,14 @@ impl World {
             client,
             webhook: port(),
             health: port(),
+            metrics: port(),
             operator: None,
             namespaces: Vec::new(),
             _turn: turn,
         };
         world.clear().await;
         world.apply(&Namespace { metadata: named(SYSTEM), ..Namespace::default() }).await;
-        world.configure();
+        world.configure_path("/bootstrap-v1-pod");
         world.restart();
         world.ready().await;
         world
@@ -126,7 +130,7 @@ impl World {
     }
 
     /// Installs the webhook configuration, as the chart does, for namespaces of these claims.
-    fn configure(&self) {
+    pub(crate) fn configure_path(&self, path: &str) {
         let rule = |resource: &str, operation: &str| {
             json!({
                 "apiGroups": [""], "apiVersions": ["v1"], "scope": "Namespaced",
@@ -141,7 +145,7 @@ impl World {
                 "name": "pod-bootstrap.stoker.io",
                 "admissionReviewVersions": ["v1"],
                 "clientConfig": {
-                    "url": format!("https://127.0.0.1:{}/bootstrap-v1-pod", self.webhook),
+                    "url": format!("https://127.0.0.1:{}{path}", self.webhook),
                 },
                 "failurePolicy": "Ignore",
                 "sideEffects": "NoneOnDryRun",
@@ -159,11 +163,12 @@ impl World {
         self.stop();
         let mut command = process::command(env!("CARGO_BIN_EXE_stoker-operator")).unwrap();
         command.args(["--bootstrap", "--leader-elect=false", "--receiver-port=0"]);
-        command.args(["--log-format=text", "--log-level=warn", "--metrics-bind-address=0"]);
+        command.args(["--log-format=text", "--log-level=warn"]);
         command.args([
             format!("--namespace={SYSTEM}"),
             format!("--webhook-port={}", self.webhook),
             format!("--health-probe-bind-address=127.0.0.1:{}", self.health),
+            format!("--metrics-bind-address=127.0.0.1:{}", self.metrics),
             format!("--webhook-configuration={CONFIGURATION}"),
             "--certificate-names=127.0.0.1".to_owned(),
         ]);
@@ -179,16 +184,28 @@ impl World {
     /// Waits until the operator is ready.
     pub(crate) async fn ready(&self) {
         until("the operator is ready", async || {
-            let mut stream = TcpStream::connect(("127.0.0.1", self.health)).await.ok()?;
-            stream
-                .write_all(b"GET /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-                .await
-                .ok()?;
-            let mut response = String::new();
-            stream.read_to_string(&mut response).await.ok()?;
+            let response = get(self.health, "/readyz").await?;
             response.starts_with("HTTP/1.1 200").then_some(())
         })
         .await;
+    }
+
+    /// Reads a metric with its labels.
+    pub(crate) async fn metric(&self, name: &str) -> f64 {
+        let page = get(self.metrics, "/metrics").await.unwrap();
+        let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.map_or(0.0, |value| value.parse().unwrap())
+    }
+
+    /// Sends a body to the webhook, as the API server does, and returns the response.
+    pub(crate) async fn review(&self, body: &Value) -> Value {
+        let api: Api<MutatingWebhookConfiguration> = Api::all(self.client.clone());
+        let webhooks = api.get(CONFIGURATION).await.unwrap().webhooks.unwrap();
+        let bundle = webhooks[0].client_config.ca_bundle.clone().unwrap().0;
+        let trusted = trusting(&String::from_utf8(bundle).unwrap()).unwrap();
+        let mut connection = Connection::open(self.webhook, trusted).await.unwrap();
+        let answer = connection.post("/bootstrap-v1-pod", body.to_string().into()).await.unwrap();
+        serde_json::from_slice(&answer.body).unwrap()
     }
 
     /// Makes a namespace, and waits for nothing.
@@ -322,6 +339,15 @@ impl Drop for World {
         command.args(["delete", "namespace", "--wait=false"]).args(&self.namespaces);
         command.stdout(Stdio::null()).stderr(Stdio::null()).status().ok();
     }
+}
+
+async fn get(port: u16, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.ok()?;
+    Some(response)
 }
 
 /// The mark of a pod.

@@ -1,4 +1,4 @@
-//! The record of evictions, in the ConfigMap `stoker-repairs`.
+//! The record of evictions, in a ConfigMap of the operator's namespace.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,25 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{Api, ListParams, ObjectMeta, PostParams};
 use kube::core::Selector;
-use stoker_api::names::{Label, MANAGED_BY, REPAIRS_CONFIG_MAP};
-use stoker_core::repair::{Record, Workload};
+use stoker_api::names::{Label, MANAGED_BY};
+use stoker_core::repair::{Cause, Record, Workload};
 
-use super::{Context, Need};
+use super::Context;
 
 /// The record, and the object that it was read from.
 pub(super) struct Stored {
     pub(super) content: Record,
+    name: &'static str,
     object: Option<ConfigMap>,
 }
 
 impl Stored {
     /// Reads the record.
-    pub(super) async fn read(context: &Context) -> kube::Result<Self> {
-        let object = api(context).get_opt(REPAIRS_CONFIG_MAP).await?;
+    pub(super) async fn read(context: &Context, name: &'static str) -> kube::Result<Self> {
+        let object = api(context).get_opt(name).await?;
         let record = object.as_ref().and_then(|object| object.data.as_ref());
         let known = record.map(Record::parse).unwrap_or_default();
-        Ok(Self { content: known, object })
+        Ok(Self { content: known, name, object })
     }
 
     /// Adds an eviction, and stores the record. That fails where another instance wrote it
@@ -31,21 +32,21 @@ impl Stored {
     pub(super) async fn add(
         &mut self,
         context: &Context,
-        need: &Need,
+        cause: &Cause,
         pod: &Pod,
         workload: &Workload,
     ) -> kube::Result<()> {
         let youngest = youngest(context, pod, workload).await?;
-        self.content.add(workload, pod, &need.cause, youngest, Timestamp::now());
+        self.content.add(workload, pod, cause, youngest, Timestamp::now());
         let data = Some(self.content.to_data());
         let parameters = PostParams::default();
         if let Some(object) = self.object.take() {
             let object = ConfigMap { data, ..object };
-            api(context).replace(REPAIRS_CONFIG_MAP, &parameters, &object).await?;
+            api(context).replace(self.name, &parameters, &object).await?;
         } else {
             let label = (Label::ManagedBy.as_str().to_owned(), MANAGED_BY.to_owned());
             let metadata = ObjectMeta {
-                name: Some(REPAIRS_CONFIG_MAP.to_owned()),
+                name: Some(self.name.to_owned()),
                 labels: Some(BTreeMap::from([label])),
                 ..ObjectMeta::default()
             };

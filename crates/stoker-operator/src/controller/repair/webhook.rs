@@ -11,9 +11,9 @@ use crate::check::handshake;
 
 /// What a webhook configuration says.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Webhook {
+pub(crate) struct Webhook {
     /// The namespaces that it serves; none where that is not known.
-    pub(super) selector: Option<LabelSelector>,
+    pub(crate) selector: Option<LabelSelector>,
     /// Where it listens; none where that is not known.
     address: Option<Address>,
     /// The CAs that the API server trusts.
@@ -27,11 +27,20 @@ struct Address {
 }
 
 impl Webhook {
-    /// Reads the configuration with this name.
-    pub(super) async fn read(client: &Client, name: &str) -> kube::Result<Self> {
+    /// Reads the webhook with this path from the configuration with this name. Where either is not
+    /// known, everything is assumed to work.
+    pub(crate) async fn read(
+        client: &Client,
+        name: Option<&str>,
+        path: &str,
+    ) -> kube::Result<Self> {
+        let Some(name) = name else { return Ok(Self::default()) };
         let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
         let webhooks = api.get(name).await?.webhooks.unwrap_or_default();
-        Ok(webhooks.into_iter().next().map_or_else(Self::default, |webhook| Self {
+        let mut webhooks = webhooks.into_iter();
+        let found =
+            webhooks.find(|webhook| path_of(&webhook.client_config).as_deref() == Some(path));
+        Ok(found.map_or_else(Self::default, |webhook| Self {
             address: Address::of(&webhook.client_config),
             bundle: webhook.client_config.ca_bundle.map(|bundle| bundle.0).unwrap_or_default(),
             selector: webhook.namespace_selector,
@@ -40,7 +49,7 @@ impl Webhook {
 
     /// Says whether the API server can call it: it answers, with a certificate that its
     /// configuration trusts. An address that is not known counts as one that works.
-    pub(super) async fn works(&self) -> bool {
+    pub(crate) async fn works(&self) -> bool {
         let Some(Address { host, port }) = &self.address else { return true };
         handshake::check_at(host, *port, host, &self.bundle).await.is_ok()
     }
@@ -57,6 +66,14 @@ impl Address {
         let host = uri.host()?.trim_matches(['[', ']']).to_owned();
         Some(Self { host, port: uri.port_u16().unwrap_or(443) })
     }
+}
+
+fn path_of(config: &WebhookClientConfig) -> Option<String> {
+    if let Some(service) = &config.service {
+        return service.path.clone();
+    }
+    let uri: hyper::Uri = config.url.as_ref()?.parse().ok()?;
+    Some(uri.path().to_owned())
 }
 
 #[cfg(test)]
