@@ -3,6 +3,7 @@
 mod event;
 mod metric;
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,6 +15,7 @@ use stoker_core::reconcile::{Event, Severity, Verdict};
 use stoker_core::status::condition;
 use stoker_runtime::telemetry;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use crate::controller::{Key, Published};
 use crate::run::Shared;
@@ -23,20 +25,32 @@ pub(crate) use metric::Metrics;
 
 /// Events that wait to be written; more than that at once are dropped.
 const WAITING_EVENTS: usize = 1000;
+/// How long the end of the program waits for them.
+const END_WITHIN: Duration = Duration::from_secs(2);
 
 /// Tells what happened. Events are written by a task of its own, so that no pass waits for them.
 #[derive(Debug)]
 pub(crate) struct Announcer {
     metrics: Metrics,
     events: mpsc::Sender<Note>,
+    writer: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Announcer {
     /// Starts the task that writes events.
     pub(crate) fn start(shared: &Shared, metrics: Metrics) -> Self {
         let (events, waiting) = mpsc::channel(WAITING_EVENTS);
-        tokio::spawn(event::write(shared.client.clone(), shared.identity.clone(), waiting));
-        Self { metrics, events }
+        let writer = tokio::spawn(event::write(shared.clone(), waiting));
+        Self { metrics, events, writer: Mutex::new(Some(writer)) }
+    }
+
+    /// Waits until the events that were told before the end of the program are written.
+    pub(crate) async fn end(&self) {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(writer) = writer else { return };
+        if tokio::time::timeout(END_WITHIN, writer).await.is_err() {
+            tracing::warn!("events that were not written yet are lost");
+        }
     }
 
     /// Counts a pass.

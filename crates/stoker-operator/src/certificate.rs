@@ -8,7 +8,9 @@
 //! # Promises
 //! A pair that another CA signed is loaded only when the webhook configurations have carried that
 //! CA for a while, so that no handshake fails. The CA that is rotated out stays in the
-//! configurations for a day. Secrets are replaced only in the version that was read.
+//! configurations for a day. Secrets are replaced only in the version that was read. An instance is
+//! ready when the configurations have carried its CA for a second, so that a pod that is created
+//! when the first instance is ready gets an agent.
 //!
 //! # When it fails
 //! The pair that is loaded stays in use, the readiness check `certificate` says what is wrong, and

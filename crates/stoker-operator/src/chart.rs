@@ -42,6 +42,25 @@ fn the_api_server_accepts_the_chart_and_this_program_its_flags() {
     }
 }
 
+// K12: the manifest and the decision record agree about what happens when the webhook is away.
+#[test]
+fn pods_are_created_without_the_bootstrap_webhook() {
+    let record = include_str!("../../../docs/decisions/0024-podbootstrap-is-a-kind-of-its-own.md");
+    assert!(record.contains("`failurePolicy: Ignore`, with a timeout of one second"));
+    let cluster = Cluster::shared();
+    let namespace = cluster.namespace();
+    let values = "bootstrap.enabled=true";
+    let rendered = render(cluster, namespace.name(), values);
+    let objects = accept(cluster, &rendered, values);
+    let configurations = objects.iter().filter(|it| it["kind"] == "MutatingWebhookConfiguration");
+    let webhooks = configurations.flat_map(|it| it["webhooks"].as_array().into_iter().flatten());
+    let bootstrap: Vec<_> = webhooks.filter(|it| it["name"] == "pod-bootstrap.stoker.io").collect();
+    let [webhook] = bootstrap[..] else { panic!("one webhook, not {}", bootstrap.len()) };
+    assert_eq!(webhook["failurePolicy"], "Ignore");
+    assert_eq!(webhook["timeoutSeconds"], 1);
+    assert_eq!(webhook["reinvocationPolicy"], "IfNeeded");
+}
+
 #[test]
 fn helm_finds_nothing_wrong_with_the_chart() {
     succeed(Cluster::shared().helm().args(["lint", "--strict", CHART]));

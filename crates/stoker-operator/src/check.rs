@@ -24,8 +24,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
 use kube::api::{Api, PostParams};
-use serde_json::json;
-use stoker_api::names::{AGENT_CONTAINER, Annotation};
+use stoker_core::doctor::{has_agent, trial_pod};
 use tokio::time::{Instant, sleep};
 
 /// How long a check may take to succeed.
@@ -179,50 +178,16 @@ async fn check_injection(client: &Client, webhook: &Webhook) -> Finding {
     let Webhook { try_in, gatewaysync, .. } = webhook;
     let pods: Api<Pod> = Api::namespaced(client.clone(), try_in);
     let parameters = PostParams { dry_run: true, ..PostParams::default() };
-    let tried = pods.create(&parameters, &sample(gatewaysync)).await;
+    let tried = pods.create(&parameters, &trial_pod(gatewaysync)).await;
     let tried =
         tried.map_err(|error| format!("a pod was refused in namespace {try_in:?}: {error}"))?;
-    let containers = tried.spec.unwrap_or_default().init_containers.unwrap_or_default();
-    if containers.iter().any(|container| container.name == AGENT_CONTAINER) {
+    if has_agent(&tried) {
         return Ok(());
     }
     Err(format!(
         "a pod in namespace {try_in:?} got no agent: the API server can't reach the webhook, or its \
          namespaceSelector leaves this namespace out"
     ))
-}
-
-/// A pod that a restricted namespace admits. It is never stored.
-fn sample(gatewaysync: &str) -> Pod {
-    let pod = json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": "stoker-check",
-            "annotations": {
-                (Annotation::Inject.as_str()): "true",
-                (Annotation::CrName.as_str()): gatewaysync,
-            },
-        },
-        "spec": {
-            "securityContext": {
-                "runAsNonRoot": true,
-                "runAsUser": 2003,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
-            "containers": [{
-                "name": "gateway",
-                "image": "gateway.invalid/check",
-                "securityContext": {
-                    "allowPrivilegeEscalation": false,
-                    "capabilities": {"drop": ["ALL"]},
-                },
-                "volumeMounts": [{"name": "data", "mountPath": "/usr/local/bin/ignition/data"}],
-            }],
-            "volumes": [{"name": "data", "emptyDir": {}}],
-        },
-    });
-    serde_json::from_value(pod).expect("a pod of our own")
 }
 
 fn unreadable(kind: &str, name: &str, error: &dyn Display) -> String {

@@ -12,6 +12,7 @@ mod cleanup;
 mod credential;
 mod egress;
 mod failure;
+mod fence;
 mod fleet;
 mod legacy;
 mod memory;
@@ -22,7 +23,7 @@ mod prune;
 mod publish;
 pub(crate) mod queue;
 mod remote;
-mod repair;
+pub(crate) mod repair;
 mod token;
 pub(crate) mod watch;
 
@@ -38,7 +39,7 @@ use stoker_core::reconcile::decide;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-pub(crate) use arguments::{Arguments, Cidr, ReceiverSecrets, Settings, Shard, TokenWriter};
+pub(crate) use arguments::{Arguments, Cidr, Settings, Shard, TokenWriter};
 pub(crate) use failure::Error;
 
 use crate::announce::{self, Announcer};
@@ -107,6 +108,9 @@ pub(crate) async fn run(
         Some(_) = watches.join_next() => Err(Error::WatchEnded),
     };
     watches.shutdown().await;
+    if ended.is_ok() {
+        context.announcer.end().await;
+    }
     ended
 }
 
@@ -129,14 +133,25 @@ async fn lead(context: &Arc<Context>, ready: &stoker_runtime::admin::Check) {
         if context.settings.auto_bind_agent {
             workers.spawn(legacy::find_bindings(Arc::clone(context)));
         }
+        workers.spawn(fence::follow(Arc::clone(context)));
+        let injection = repair::Injection(context);
         tokio::select! {
             () = context.shared.leadership.lost() => {}
             () = profile::follow(context) => {}
-            () = repair::follow(context) => {}
+            () = injection.follow() => {}
+            () = keep_house(context) => {}
             () = follow_defaults(context) => {}
         }
         workers.shutdown().await;
         tracing::warn!(identity = context.shared.identity, "not leading any more");
+    }
+}
+
+/// Restarts pods for the policy of pod bootstrap.
+async fn keep_house(context: &Context) {
+    match &context.bootstrap {
+        Some(bootstrap) => repair::follow(context, bootstrap).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -34,7 +34,7 @@ use stoker_runtime::listener::{self, BindAddress};
 use stoker_runtime::server::{Limits, Server};
 use stoker_runtime::tls::{self, Certificate};
 
-use crate::controller::{Cidr, ReceiverSecrets};
+use crate::controller::Cidr;
 use crate::directory::Directory;
 use crate::run::Shared;
 
@@ -49,7 +49,7 @@ use writer::Writer;
 #[derive(Debug, Clone, clap::Args)]
 #[group(id = "receiver")]
 pub(crate) struct Arguments {
-    /// The port of the receiver of push events, or 0 for none
+    /// The port of the receiver of push events, or 0 where this installation has none
     #[arg(long, env = "STOKER_RECEIVER_PORT", value_name = "PORT", default_value_t = 9444)]
     pub(crate) receiver_port: u16,
 
@@ -80,6 +80,17 @@ pub(crate) struct Arguments {
     pub(crate) trusted_proxies: Vec<Cidr>,
 }
 
+/// What the receiver has besides the Secrets of GatewaySyncs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReceiverSecrets {
+    /// A secret for all.
+    OperatorWide,
+    /// Nothing, and push events are taken all the same.
+    Insecure,
+    /// Nothing.
+    Nothing,
+}
+
 /// Why the receiver ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -89,16 +100,18 @@ pub(crate) enum Error {
 
 impl Arguments {
     /// Returns what the receiver has besides the Secrets of GatewaySyncs; none where it is off.
+    /// The files are read again at each call.
     pub(crate) fn secrets(&self) -> Option<ReceiverSecrets> {
         if self.receiver_port == 0 {
             return None;
         }
-        let has_file = self.receiver_hmac_file.is_some() || self.receiver_token_file.is_some();
-        Some(match (has_file, self.receiver_insecure) {
-            (true, _) => ReceiverSecrets::OperatorWide,
-            (false, true) => ReceiverSecrets::Insecure,
-            (false, false) => ReceiverSecrets::Nothing,
-        })
+        let files = [&self.receiver_hmac_file, &self.receiver_token_file];
+        let mut files = files.into_iter().flatten().peekable();
+        if files.peek().is_none() && self.receiver_insecure {
+            return Some(ReceiverSecrets::Insecure);
+        }
+        let is_there = files.any(|path| secret::read_file(path).is_some());
+        Some(if is_there { ReceiverSecrets::OperatorWide } else { ReceiverSecrets::Nothing })
     }
 
     fn address(&self) -> BindAddress {

@@ -22,7 +22,9 @@ use kube::{Client, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use stoker_api::GatewaySync;
-use stoker_api::names::{FINALIZER, REPAIRS_CONFIG_MAP};
+use stoker_api::names::{
+    BOOTSTRAP_POLICY_CONFIG_MAP, BOOTSTRAP_REPAIRS_CONFIG_MAP, FINALIZER, REPAIRS_CONFIG_MAP,
+};
 use tokio::time::{Instant, sleep};
 
 /// How long the operator's pods may take to end.
@@ -96,7 +98,9 @@ pub(crate) async fn run(client: &Client, arguments: &Arguments) -> Result<(), Er
     if let Some(name) = &arguments.certificate_secret {
         delete(Api::<Secret>::namespaced(client.clone(), namespace), name).await?;
     }
-    delete(Api::<ConfigMap>::namespaced(client.clone(), namespace), REPAIRS_CONFIG_MAP).await?;
+    for name in [REPAIRS_CONFIG_MAP, BOOTSTRAP_REPAIRS_CONFIG_MAP, BOOTSTRAP_POLICY_CONFIG_MAP] {
+        delete(Api::<ConfigMap>::namespaced(client.clone(), namespace), name).await?;
+    }
     if let Some(name) = &arguments.lease {
         delete(Api::<Lease>::namespaced(client.clone(), namespace), name).await?;
     }

@@ -1,22 +1,28 @@
 //! Writes events, one after the other.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event as Object;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{Api, ObjectMeta, PostParams};
-use kube::{Client, Resource as _, ResourceExt as _};
+use kube::{Resource as _, ResourceExt as _};
 use sha2::{Digest as _, Sha256};
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
 use stoker_api::condition::EventReason;
 use stoker_api::gatewaysync::GatewaySyncStatus;
+use stoker_core::backoff::Backoff;
 use stoker_core::reconcile::{Event, Regarding, Severity};
 use tokio::sync::mpsc;
 
+use crate::run::Shared;
+
 const CONTROLLER: &str = "stoker.io/controller";
+const ATTEMPTS: u32 = 4;
+const RETRY: Backoff = Backoff { first: Duration::from_millis(250), most: Duration::from_secs(4) };
 
 /// One event, ready to be written.
 #[derive(Debug)]
@@ -99,18 +105,41 @@ fn name_of(sync: &GatewaySync, status: &GatewaySyncStatus, event: &Event) -> Str
     format!("{}.{hex}", sync.name_any())
 }
 
-/// Writes what comes, until the controller ends.
-pub(super) async fn write(client: Client, identity: String, mut waiting: mpsc::Receiver<Note>) {
-    while let Some(Note { namespace, mut object }) = waiting.recv().await {
-        object.reporting_instance = Some(identity.clone());
-        let api: Api<Object> = Api::namespaced(client.clone(), &namespace);
-        match api.create(&PostParams::default(), &object).await {
-            Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.code == 409 => {}
-            Err(error) => {
-                let reason = object.reason.as_deref().unwrap_or_default();
-                tracing::warn!(%namespace, reason, error = %Chain(&error), "failed to write an event");
+/// Writes what comes; at the end of the program what is left, and then no more.
+pub(super) async fn write(shared: Shared, mut waiting: mpsc::Receiver<Note>) {
+    loop {
+        let note = tokio::select! {
+            note = waiting.recv() => note,
+            () = shared.shutdown.requested() => {
+                waiting.close();
+                waiting.recv().await
             }
+        };
+        let Some(Note { namespace, mut object }) = note else { return };
+        object.reporting_instance = Some(shared.identity.clone());
+        let api: Api<Object> = Api::namespaced(shared.client.clone(), &namespace);
+        if let Err(error) = create(&api, &object).await {
+            let reason = object.reason.as_deref().unwrap_or_default();
+            tracing::warn!(%namespace, reason, error = %Chain(&error), "failed to write an event");
         }
+    }
+}
+
+/// Creates an event. A lost answer does no harm: the name follows from the content, so that the
+/// second attempt is refused as a duplicate.
+async fn create(api: &Api<Object>, object: &Object) -> kube::Result<()> {
+    let mut failures = 0;
+    loop {
+        let Err(error) = api.create(&PostParams::default(), object).await else { return Ok(()) };
+        let is_final = match &error {
+            kube::Error::Api(status) if status.code == 409 => return Ok(()),
+            kube::Error::Api(status) => status.code < 500,
+            _ => false,
+        };
+        failures += 1;
+        if is_final || failures == ATTEMPTS {
+            return Err(error);
+        }
+        tokio::time::sleep(RETRY.delay(failures, fastrand::f64())).await;
     }
 }

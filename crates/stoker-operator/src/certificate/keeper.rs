@@ -31,6 +31,10 @@ const RETRY: Duration = Duration::from_secs(2);
 const RACED: Duration = Duration::from_millis(200);
 /// How long the API servers get to hear of a new CA before a pair of it is served.
 const SETTLE: Duration = Duration::from_secs(10);
+/// How long the API servers get to hear of a new CA before this instance is ready.
+const HEARD: Duration = Duration::from_secs(1);
+/// A CA that was made this recently may have been written a moment ago by another instance.
+const RECENT: SignedDuration = SignedDuration::from_secs(30);
 const WATCH_SECONDS: u32 = 290;
 
 /// Why a check failed.
@@ -59,13 +63,15 @@ pub(super) struct Keeper {
     check: Check,
     metrics: Metrics,
     loaded: Option<Material>,
-    trusted_since: Option<Trusted>,
+    trusted: Option<Trusted>,
 }
 
 /// A CA, and since when every webhook configuration has carried it.
 struct Trusted {
     authority: String,
     since: Instant,
+    /// The API servers may not have heard of it yet.
+    is_new: bool,
 }
 
 impl Keeper {
@@ -96,7 +102,7 @@ impl Keeper {
             check,
             metrics,
             loaded: None,
-            trusted_since: None,
+            trusted: None,
         }
     }
 
@@ -143,13 +149,15 @@ impl Keeper {
     /// Brings everything in step once, and says when to look again.
     async fn step(&mut self) -> Result<Duration, Error> {
         let material = self.material().await?;
-        self.trust(&material).await?;
-        let since = match &self.trusted_since {
-            Some(trusted) if trusted.authority == material.authority.certificate => trusted.since,
-            _ => Instant::now(),
+        let is_written = self.trust(&material).await?;
+        let (since, is_new) = match &self.trusted {
+            Some(trusted) if !is_written && trusted.authority == material.authority.certificate => {
+                (trusted.since, trusted.is_new)
+            }
+            _ => (Instant::now(), is_written || is_recent(&material)),
         };
         let authority = material.authority.certificate.clone();
-        self.trusted_since = Some(Trusted { authority, since });
+        self.trusted = Some(Trusted { authority, since, is_new });
         let is_same_authority = self
             .loaded
             .as_ref()
@@ -159,6 +167,9 @@ impl Keeper {
             return Ok(SETTLE.saturating_sub(settled));
         }
         self.load(material)?;
+        if is_new && settled < HEARD {
+            return Ok(HEARD.saturating_sub(settled));
+        }
         self.check.pass();
         Ok(INTERVAL)
     }
@@ -235,16 +246,18 @@ impl Keeper {
         }
     }
 
-    async fn trust(&mut self, material: &Material) -> Result<(), Error> {
+    /// Writes the CAs into the webhook configurations. Says whether something was written.
+    async fn trust(&self, material: &Material) -> Result<bool, Error> {
         let bundle = material.bundle();
+        let mut is_written = false;
         for configuration in &self.configurations {
             let written = configuration.trust(&bundle).await;
             if written.map_err(|source| configuration_failed(configuration, source))? {
                 tracing::info!(name = configuration.name, "wrote the CA of the webhook");
-                self.trusted_since = None;
+                is_written = true;
             }
         }
-        Ok(())
+        Ok(is_written)
     }
 
     fn load(&mut self, material: Material) -> Result<(), Error> {
@@ -264,6 +277,10 @@ impl Keeper {
     fn secret(&self, source: kube::Error) -> Error {
         Error::Secret { name: self.secret.clone(), source: Box::new(source) }
     }
+}
+
+fn is_recent(material: &Material) -> bool {
+    Timestamp::now().duration_since(material.authority.made) < RECENT
 }
 
 fn configuration_failed(configuration: &Configuration, source: kube::Error) -> Error {

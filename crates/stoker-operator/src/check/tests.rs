@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use rcgen::{CertificateParams, KeyPair};
+use serde_json::json;
 use stoker_api::crd;
 use stoker_runtime::tls;
 use tokio::net::TcpListener;

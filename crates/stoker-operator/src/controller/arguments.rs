@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::args;
-use crate::args::Mode;
+use crate::{args, receiver};
 
 use super::repair;
+use super::watch::SILENT_SECONDS;
 
 /// How the controller works.
 #[derive(Debug, Clone, Args)]
@@ -73,6 +73,21 @@ pub(crate) struct Arguments {
     #[arg(long, env = "STOKER_SERVICE_ACCOUNT", value_name = "NAME")]
     pub(crate) service_account: Option<String>,
 
+    /// The `ValidatingAdmissionPolicy` that ties each report to its pod, and its binding of the
+    /// same name: the log says where they are missing
+    #[arg(long, env = "STOKER_STATUS_POLICY", value_name = "NAME")]
+    pub(crate) status_policy: Option<String>,
+
+    /// After how many seconds without an event or a bookmark a watch counts as dead
+    #[arg(
+        long,
+        env = "STOKER_WATCH_SILENT_SECONDS",
+        value_name = "SECONDS",
+        default_value_t = SILENT_SECONDS,
+        value_parser = clap::value_parser!(u16).range(10..=600)
+    )]
+    pub(crate) watch_silent_seconds: u16,
+
     /// Where the history of repositories is kept, for refs that are commit ids
     #[arg(long, env = "STOKER_STORE", value_name = "DIRECTORY", default_value = "/tmp")]
     pub(crate) store: PathBuf,
@@ -102,10 +117,12 @@ pub(crate) struct Settings {
     pub(crate) secret_access: SecretAccess,
     /// How the controller gets the right to write tokens; none where the administrator gives it.
     pub(crate) token_writer: Option<TokenWriter>,
+    pub(crate) status_policy: Option<String>,
+    pub(crate) watch_silent_seconds: u16,
     pub(crate) store: PathBuf,
     pub(crate) store_limit: u64,
-    /// The receiver, where this installation has one.
-    pub(crate) receiver: Option<ReceiverSecrets>,
+    /// The receiver of this installation, which may run in another process.
+    pub(crate) receiver: receiver::Arguments,
     /// How agents are injected.
     pub(crate) admission: Arc<stoker_core::admission::Settings>,
     /// How pods are repaired that need a restart.
@@ -128,17 +145,6 @@ pub(crate) enum SecretAccess {
     Watch,
     /// Read those that GatewaySyncs name
     Get,
-}
-
-/// What the receiver has besides the Secrets of GatewaySyncs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReceiverSecrets {
-    /// A secret for all.
-    OperatorWide,
-    /// Nothing, and push events are taken all the same.
-    Insecure,
-    /// Nothing.
-    Nothing,
 }
 
 /// A part of all GatewaySyncs.
@@ -168,10 +174,6 @@ impl Settings {
     /// Takes what the controller needs from the arguments.
     pub(crate) fn new(arguments: &args::Arguments) -> Self {
         let given = arguments.controller.clone();
-        let receiver = match arguments.mode {
-            Mode::All => arguments.receiver.secrets(),
-            Mode::Controller | Mode::Webhook => None,
-        };
         let token_writer = given.token_writer_role.zip(given.service_account);
         let token_writer = token_writer.filter(|_| given.auto_bind_agent);
         let token_writer = token_writer.map(|(role, account)| TokenWriter { role, account });
@@ -184,9 +186,11 @@ impl Settings {
             auto_bind_agent: given.auto_bind_agent,
             secret_access: given.secret_access,
             token_writer,
+            status_policy: given.status_policy,
+            watch_silent_seconds: given.watch_silent_seconds,
             store: given.store,
             store_limit: given.store_limit,
-            receiver,
+            receiver: arguments.receiver.clone(),
             admission: Arc::new(arguments.admission.settings()),
             repair: repair::Settings::new(arguments),
         }

@@ -20,7 +20,7 @@ use stoker_api::{GatewaySync, SyncProfile};
 use stoker_core::gateway::{Choice, Pod};
 use tokio::sync::Notify;
 
-use super::repair::Need;
+use super::repair::{Injected, Need};
 use super::watch::Change;
 use owned::Owned;
 use table::Table;
@@ -116,7 +116,7 @@ impl Cache {
     }
 
     /// Returns the pods that need a restart, in the order of their names.
-    pub(crate) fn needs(&self) -> Vec<Need> {
+    pub(crate) fn needs(&self) -> Vec<Need<Injected>> {
         self.read(Tables::needs)
     }
 

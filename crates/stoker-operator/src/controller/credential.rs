@@ -16,7 +16,7 @@ use stoker_api::chain::Chain;
 use stoker_api::condition::Reason;
 use stoker_api::gatewaysync::{Auth as SpecAuth, AuthMethod, GithubApp, ResolvedSecretRef};
 use stoker_api::names::SecretKey;
-use stoker_api::word::{HttpUrl, RepoUrl};
+use stoker_api::word::{HttpUrl, RepoUrl, Secret};
 use stoker_core::metadata::git_timeout;
 use stoker_core::reconcile::Failure;
 use stoker_git::auth::{Auth, Content, github_app};
@@ -138,17 +138,39 @@ pub(crate) async fn load(
     Ok(material)
 }
 
-/// Says whether a Secret exists. One that came before any GatewaySync named it left no entry.
-pub(crate) async fn exists(context: &Context, secret: &Key) -> bool {
-    if context.cache.secret_version(secret).is_some() {
-        return true;
+/// What is known of the secret of push events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PushSecret {
+    reference: ResolvedSecretRef,
+    version: String,
+    has_key: bool,
+}
+
+/// Says whether a GatewaySync's secret of push events exists, and is not empty. The Secret is read
+/// again when the watch reports another version.
+pub(crate) async fn has_push_secret(
+    context: &Context,
+    key: &Key,
+    reference: ResolvedSecretRef,
+) -> bool {
+    let secret = Key::new(&key.namespace, &reference.name);
+    let version = context.cache.secret_version(&secret);
+    let known = context.memories.with(key, |memory| memory.push_secret.clone());
+    let is_current = |known: &PushSecret| {
+        known.reference == reference && version.as_ref() == Some(&known.version)
+    };
+    if let Some(known) = known.filter(is_current) {
+        return known.has_key;
     }
     let api: Api<Object> = Api::namespaced(context.shared.client.clone(), &secret.namespace);
-    let found = api.get_metadata_opt(&secret.name).await.ok().flatten();
-    let version = found.and_then(|found| found.metadata.resource_version);
-    let exists = version.is_some();
-    context.cache.saw_secret(secret, version);
-    exists
+    let found = api.get_opt(&secret.name).await.ok().flatten().unwrap_or_default();
+    let version = found.metadata.resource_version;
+    context.cache.saw_secret(&secret, version.clone());
+    let value = found.data.unwrap_or_default().remove(&reference.key);
+    let has_key = value.is_some_and(|value| !Secret::from_file(value.0).is_empty());
+    let known = version.map(|version| PushSecret { reference, version, has_key });
+    context.memories.with(key, |memory| memory.push_secret = known);
+    has_key
 }
 
 fn unreadable(name: &str, error: &kube::Error) -> Failure {

@@ -20,7 +20,7 @@ use super::Context;
 use super::arguments::SecretAccess;
 use super::cache::Key;
 use super::pod::{self, Pod};
-use super::watch::{Change, follow};
+use super::watch::{Change, dead_after, follow};
 
 /// How soon a pod is read again that could not be read.
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(1);
@@ -115,6 +115,7 @@ where
         + 'static,
 {
     let api = api::<K>(&context.shared.client, scope);
+    let config = dead_after(config, context.settings.watch_silent_seconds);
     let (context, scope) = (Arc::clone(context), scope.map(ToOwned::to_owned));
     follow(api, config, kind, move |change| {
         for key in on(&context, scope.as_deref(), change) {

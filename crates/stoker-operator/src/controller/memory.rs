@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::bucket::Bucket;
 use super::cache::Key;
-use super::credential::Remembered;
+use super::credential::{PushSecret, Remembered};
 use super::remote::RemoteKey;
 
 const RETRY: Backoff = Backoff { first: Duration::from_millis(500), most: Duration::from_secs(30) };
@@ -36,6 +36,8 @@ pub(crate) struct Memory {
     pub(crate) forgotten: Option<Instant>,
     /// What is kept of its credentials.
     pub(crate) credentials: Option<Remembered>,
+    /// What is known of its secret of push events.
+    pub(crate) push_secret: Option<PushSecret>,
     /// When the token ends that was last handed to its agents.
     pub(crate) token: Option<Timestamp>,
     /// Pods that are gone and have a report, and since when.
@@ -80,6 +82,7 @@ impl Memory {
             push_event: None,
             forgotten: None,
             credentials: None,
+            push_secret: None,
             remotes: Vec::new(),
             token: None,
             gone: BTreeMap::new(),

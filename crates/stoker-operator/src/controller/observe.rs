@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use stoker_api::chain::Chain;
 use stoker_api::condition::{Reason, Requester, Trigger};
 use stoker_api::gatewaysync::{Auth, AuthMethod, Polling};
-use stoker_api::names::Annotation;
+use stoker_api::names::{Annotation, SecretKey};
 use stoker_api::word::{Interval, RefName, RepoUrl, Transport};
 use stoker_api::{GatewaySync, SyncProfile};
 use stoker_core::gateway::Choice;
@@ -22,11 +22,11 @@ use stoker_core::reconcile::{
     Failure, HostKeys, Observed, Receiver, Remote, Rights, TokenWriter, received, requested,
 };
 
-use super::arguments::ReceiverSecrets;
 use super::cache::{Belongings, Key};
 use super::remote::Demand;
 use super::token::IssuedToken;
 use super::{Context, Error, Next, credential, legacy, token};
+use crate::receiver::ReceiverSecrets;
 use inquiry::{Inquiry, Reply};
 use pin::{forgotten, host_keys, pinned};
 
@@ -280,13 +280,14 @@ fn annotation(sync: &GatewaySync, annotation: Annotation) -> Option<&str> {
 }
 
 async fn receiver(context: &Context, key: &Key, sync: &GatewaySync) -> Receiver {
-    let Some(secrets) = context.settings.receiver else { return Receiver::Off };
+    let Some(secrets) = context.settings.receiver.secrets() else { return Receiver::Off };
     let webhook = sync.spec.webhook.as_ref();
     if webhook.is_some_and(|webhook| webhook.enabled == Some(false)) {
         return Receiver::Off;
     }
     if let Some(own) = webhook.and_then(|webhook| webhook.secret_ref.as_ref()) {
-        let exists = credential::exists(context, &Key::new(&key.namespace, &own.name)).await;
+        let reference = own.resolve(SecretKey::HmacKey);
+        let exists = credential::has_push_secret(context, key, reference).await;
         return if exists { Receiver::Active } else { Receiver::SecretNotFound };
     }
     match secrets {

@@ -7,8 +7,8 @@
 //!
 //! # Promises
 //! - One query at a time per distinct repository, credential, CA and proxy.
-//! - At most 16 git processes at a time, 6 of them for remotes whose last query failed, 4 for one
-//!   host: remotes that hang stall no others.
+//! - At most 16 git processes at a time, 6 of them for remotes whose last query failed, 12 for those
+//!   and for remotes that were not asked before, 4 for one host: remotes that hang stall no others.
 //! - A failing remote is asked again within the larger of its polling interval and 30 s.
 //!
 //! Long: one state machine; a query touches all of its states.
@@ -32,7 +32,7 @@ use super::credential::{Digest, Session};
 use super::queue::Queue;
 use super::token::IssuedToken;
 use crate::announce::Metrics;
-use pool::Pool;
+use pool::{Pool, Standing};
 
 pub(crate) use words::{failure_of, unresolved};
 
@@ -240,7 +240,7 @@ impl Claim {
         self.is_used = true;
         let (shared, remote, of) = (Arc::clone(&self.shared), self.remote, self.of.clone());
         let started = Instant::now();
-        let failed_before = {
+        let standing = {
             let mut entries = shared.lock();
             let entry = entries.entry(remote).or_default();
             match &of {
@@ -249,17 +249,17 @@ impl Claim {
                     entry.histories.entry(query.clone()).or_default().started = Some(started);
                 }
             }
-            entry.failures > 0
+            entry.standing()
         };
         tokio::spawn(async move {
             match of {
                 Subject::Refs => {
-                    let outcome = shared.pool.list(query, failed_before).await;
+                    let outcome = shared.pool.list(query, standing).await;
                     shared.metrics.queried(outcome.is_ok(), started.elapsed());
                     shared.finish(remote, Some(started), outcome);
                 }
                 Subject::History(wanted) => {
-                    let outcome = shared.pool.search(query, wanted.clone(), failed_before).await;
+                    let outcome = shared.pool.search(query, wanted.clone(), standing).await;
                     shared.finish_history(remote, &wanted, Some(started), outcome);
                 }
             }
@@ -381,6 +381,14 @@ impl Entry {
             Some(Err(_)) | None => None,
         };
         started.is_some_and(|started| demand.since.is_none_or(|since| started >= since))
+    }
+
+    fn standing(&self) -> Standing {
+        match &self.outcome {
+            Some(Ok(_)) => Standing::Good,
+            None => Standing::New,
+            Some(Err(_)) => Standing::Failing,
+        }
     }
 
     fn token(&self) -> Option<&IssuedToken> {

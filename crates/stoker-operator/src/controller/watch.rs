@@ -20,8 +20,10 @@ use stoker_core::backoff::Backoff;
 
 use super::cache::Key;
 
-/// The server ends a watch after this time; five seconds later the client does.
-const WATCH_SECONDS: u32 = 175;
+/// A stream that says nothing for so many seconds counts as dead, unless a flag says otherwise.
+pub(crate) const SILENT_SECONDS: u16 = 180;
+/// The server ends a watch; so many seconds later the client does, as kube's watcher has it.
+const MARGIN: u16 = 5;
 const RECONNECT: Backoff =
     Backoff { first: Duration::from_millis(250), most: Duration::from_secs(8) };
 /// Objects per request of a list.
@@ -47,7 +49,8 @@ pub(crate) async fn follow<K>(
 ) where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let config = config.timeout(WATCH_SECONDS).page_size(PAGE);
+    let mut config = config.page_size(PAGE);
+    config.timeout.get_or_insert(u32::from(SILENT_SECONDS - MARGIN));
     let mut stream = pin!(watcher(api, config));
     let mut listing = HashSet::new();
     let mut failures = 0;
@@ -64,6 +67,11 @@ pub(crate) async fn follow<K>(
             }
         }
     }
+}
+
+/// Has a stream count as dead that says nothing for so many seconds.
+pub(crate) fn dead_after(config: Config, seconds: u16) -> Config {
+    config.timeout(u32::from(seconds.saturating_sub(MARGIN).max(1)))
 }
 
 fn hand_on<K: Resource>(

@@ -254,7 +254,7 @@ async fn read_reference(client: &Client, reference: &Reference) -> Option<Option
 }
 
 /// An empty file is not a secret.
-fn read_file(path: &Path) -> Option<Secret> {
+pub(super) fn read_file(path: &Path) -> Option<Secret> {
     let secret = Secret::from_file(std::fs::read(path).ok()?);
     (!secret.is_empty()).then_some(secret)
 }

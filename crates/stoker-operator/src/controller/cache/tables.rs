@@ -11,7 +11,7 @@ use stoker_core::repair::Cause;
 use super::owned::{Bound, Owned, OwnedMap, PublishedMetadata};
 use super::table::Table;
 use super::{Belongings, Key, Known};
-use crate::controller::repair::Need;
+use crate::controller::repair::{Injected, Need};
 
 /// Everything that the watches have seen.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ impl Tables {
 
     /// Returns the pods that need a restart: those without an agent that ask for one, and those of
     /// which the status says so. Pods of a paused GatewaySync stay as they are.
-    pub(super) fn needs(&self) -> Vec<Need> {
+    pub(super) fn needs(&self) -> Vec<Need<Injected>> {
         let mut needs = Vec::new();
         for (key, known) in self.syncs.iter() {
             let Known::Sync(sync) = known else { continue };
@@ -103,7 +103,8 @@ impl Tables {
                     Some(reason) if pod.has_agent => Cause::restart_needed(reason, hash),
                     _ => continue,
                 };
-                needs.push(Need { pod, sync: Arc::clone(sync), cause });
+                let subject = Injected { uid: pod.uid, sync: Arc::clone(sync) };
+                needs.push(Need { pod: Key::new(&pod.namespace, &pod.name), cause, subject });
             }
         }
         needs

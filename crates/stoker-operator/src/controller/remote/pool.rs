@@ -27,6 +27,9 @@ use crate::controller::token::{self, IssuedToken};
 
 const CHILDREN: usize = 16;
 const CHILDREN_OF_FAILING: usize = 6;
+/// For remotes that did not answer the last time, or were not asked before: many of those may hang,
+/// and what is left is for those that are known to answer.
+const CHILDREN_OF_UNPROVEN: usize = 12;
 const CHILDREN_PER_HOST: usize = 4;
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// Git's output is read by threads of their own; these only wait.
@@ -37,6 +40,7 @@ const STACK: usize = 512 * 1024;
 pub(super) struct Pool {
     children: Arc<Semaphore>,
     failing: Arc<Semaphore>,
+    unproven: Arc<Semaphore>,
     hosts: Mutex<HashMap<String, Arc<Semaphore>>>,
     store: PathBuf,
     store_limit: u64,
@@ -44,10 +48,22 @@ pub(super) struct Pool {
     cancel: Cancel,
 }
 
+/// How a remote has fared so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It answered.
+    Good,
+    /// It was not asked before.
+    New,
+    /// The last query failed.
+    Failing,
+}
+
 /// The right to run one process. The order matters: whoever waits for a host holds no other right.
 struct Permits {
     _host: OwnedSemaphorePermit,
     _failing: Option<OwnedSemaphorePermit>,
+    _unproven: Option<OwnedSemaphorePermit>,
     _child: OwnedSemaphorePermit,
 }
 
@@ -56,6 +72,7 @@ impl Pool {
         Self {
             children: Arc::new(Semaphore::new(CHILDREN)),
             failing: Arc::new(Semaphore::new(CHILDREN_OF_FAILING)),
+            unproven: Arc::new(Semaphore::new(CHILDREN_OF_UNPROVEN)),
             hosts: Mutex::default(),
             store: settings.store.clone(),
             store_limit: settings.store_limit,
@@ -68,11 +85,11 @@ impl Pool {
     pub(super) async fn list(
         &self,
         mut query: Query,
-        failed_before: bool,
+        standing: Standing,
     ) -> Result<Listing, Failure> {
         self.check(&mut query).await?;
-        let _permits = self.permits(&query.session.access.url, failed_before).await?;
-        if failed_before {
+        let _permits = self.permits(&query.session.access.url, standing).await?;
+        if standing == Standing::Failing {
             probe(&query).await?;
         }
         let cancel = self.cancel.clone();
@@ -84,10 +101,10 @@ impl Pool {
         &self,
         mut query: Query,
         wanted: HistoryQuery,
-        failed_before: bool,
+        standing: Standing,
     ) -> Result<History, Failure> {
         self.check(&mut query).await?;
-        let _permits = self.permits(&query.session.access.url, failed_before).await?;
+        let _permits = self.permits(&query.session.access.url, standing).await?;
         let cancel = self.cancel.clone();
         let name = name_of(&query.session.access.url);
         let store = Location::in_volume(&self.store, &name).limited_to(self.store_limit);
@@ -111,7 +128,7 @@ impl Pool {
         self.policy.check(&mut query.session.access).await
     }
 
-    async fn permits(&self, url: &RepoUrl, failed_before: bool) -> Result<Permits, Failure> {
+    async fn permits(&self, url: &RepoUrl, standing: Standing) -> Result<Permits, Failure> {
         let host = url.host().unwrap_or_default().to_ascii_lowercase();
         let host = {
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +140,14 @@ impl Pool {
         };
         Ok(Permits {
             _host: take(&host).await?,
-            _failing: if failed_before { Some(take(&self.failing).await?) } else { None },
+            _failing: match standing {
+                Standing::Failing => Some(take(&self.failing).await?),
+                Standing::Good | Standing::New => None,
+            },
+            _unproven: match standing {
+                Standing::Failing | Standing::New => Some(take(&self.unproven).await?),
+                Standing::Good => None,
+            },
             _child: take(&self.children).await?,
         })
     }
