@@ -179,3 +179,40 @@ async fn the_host_key_that_is_seen_first_is_pinned_until_it_is_forgotten() {
     })
     .await;
 }
+
+// E2, R60
+#[tokio::test(flavor = "multi_thread")]
+async fn the_condition_of_the_receiver_says_whether_a_push_event_can_be_taken() {
+    let (repo, _) = Repo::with(version("1")).unwrap();
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &url)).await;
+    let ready = ConditionType::WebhookReady;
+    assert_eq!(world.until_reason("plant", ready, "NoSecret").await.status, "False");
+    world.secret(&secret("push", [("other", "x")])).await;
+    world.patch("plant", json!({"spec": {"webhook": {"secretRef": {"name": "push"}}}})).await;
+    let missing = world.until_reason("plant", ready, "SecretNotFound").await;
+    assert!(missing.message.contains("or its key"), "{}", missing.message);
+    world.secret(&secret("push", [("hmac-key", "x")])).await;
+    assert_eq!(world.until_reason("plant", ready, "ListenerActive").await.status, "True");
+    let open = World::with(&["--receiver-insecure"]).await;
+    open.sync(quiet_sync("plant", &url)).await;
+    assert_eq!(open.until_reason("plant", ready, "Insecure").await.status, "False");
+}
+
+// The receiver may run in another process (`webhook.separate`).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_file_of_the_operator_counts_once_it_is_filled() {
+    let (repo, _) = Repo::with(version("1")).unwrap();
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let world = World::with(&["--receiver-hmac-file", path]).await;
+    world.sync(quiet_sync("plant", &url)).await;
+    world.until_reason("plant", ConditionType::WebhookReady, "NoSecret").await;
+    fs::write(path, "secret").unwrap();
+    world.patch("plant", json!({"metadata": {"annotations": {"touched": "yes"}}})).await;
+    world.until_reason("plant", ConditionType::WebhookReady, "ListenerActive").await;
+}

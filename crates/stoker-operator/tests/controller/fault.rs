@@ -25,8 +25,12 @@ struct Plant {
 }
 
 async fn plant() -> Plant {
+    plant_with(&[]).await
+}
+
+async fn plant_with(flags: &[&str]) -> Plant {
     let proxy = FaultProxy::start(cluster().config().await).unwrap();
-    let mut world = World::behind(&proxy, &[]).await;
+    let mut world = World::behind(&proxy, flags).await;
     world.restart();
     let (repo, first) = Repo::with(version("0")).unwrap();
     let server = HttpServer::start().unwrap();
@@ -86,6 +90,23 @@ async fn faults_of_watches_lose_nothing() {
         plant.settle(&commit).await;
         plant.proxy.lift_all();
     }
+}
+
+// C2: a stream that stays open and says nothing is given up; the default is three minutes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_falls_silent_is_given_up_and_nothing_is_lost() {
+    let plant = plant_with(&["--watch-silent-seconds=10"]).await;
+    let silence = |kind: &str| {
+        let watches = Match::verb(Verb::Watch).resource(kind);
+        plant.proxy.fault(watches, Fault::Event(EventFault::Silence)).times(1)
+    };
+    let (syncs, maps) = (silence("gatewaysyncs"), silence("configmaps"));
+    let commit = plant.repo.commit(version("silent")).unwrap();
+    plant.world.recheck("plant").await;
+    syncs.until_hits(1).await;
+    plant.world.until_announced("plant", &commit).await;
+    maps.until_hits(1).await;
+    plant.settle(&commit).await;
 }
 
 // C4, C5: refusals, conflicts and lost answers are retried, and not in a storm.

@@ -73,6 +73,24 @@ async fn a_report_makes_a_gateway_synced_and_a_new_commit_or_profile_makes_it_no
     assert_eq!(completed.await.len(), 2, "once per commit");
 }
 
+// An agent of a later version: what it says beyond our words is ignored, the rest counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_writes_unknown_keys_reasons_and_capabilities_is_understood() {
+    let plant = plant().await;
+    let world = &plant.world;
+    let pod = world.gateway("ignition-0", "plant").await;
+    let report = world.synced(&pod, "plant").await.to_value();
+    let mut report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    report["reason"] = json!("PolishingBrass");
+    report["capabilities"] = json!(["teleport", "later"]);
+    report["rollout"] = json!({ "wave": 3, "of": [1, 2] });
+    world.report_text("plant", "ignition-0", &report.to_string()).await;
+    let sync = world.until("plant", "it is ready", |it| is_true(it, ConditionType::Ready)).await;
+    let status = sync.status.unwrap();
+    assert_eq!(status.last_sync_commit.as_deref(), Some(plant.first.as_str()));
+    assert_eq!(status.discovered_gateways[0].sync_status, Some(SyncStatus::Synced));
+}
+
 // R3: one event, and the report of the predecessor counts for nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recreated_pod_without_agent_is_reported_as_missing_it() {
@@ -206,6 +224,7 @@ async fn a_sync_profile_reaches_its_gateways_and_says_who_uses_it() {
     .await;
 }
 
+// C12, R34: equal gateway names are flagged on both pods, and each keeps a report of its own.
 #[tokio::test(flavor = "multi_thread")]
 async fn gateways_of_one_name_and_of_two_gateway_syncs_are_kept_apart() {
     let plant = plant().await;
@@ -225,6 +244,10 @@ async fn gateways_of_one_name_and_of_two_gateway_syncs_are_kept_apart() {
     let found = |pod: &str| status.discovered_gateways.iter().find(|it| it.pod_name == pod);
     assert_eq!(found("press-0").unwrap().sync_status, Some(SyncStatus::Synced));
     assert_eq!(found("press-1").unwrap().sync_status, Some(SyncStatus::Pending));
+    for (pod, twin) in [("press-0", "press-1"), ("press-1", "press-0")] {
+        let message = found(pod).unwrap().message.clone().unwrap_or_default();
+        assert!(message.ends_with(&format!("pod {twin} has the same gateway name")), "{message}");
+    }
     let other = world.until("other", "it has its own gateway", |status| {
         status.gateways.is_some_and(|count| count.discovered == 1)
     });

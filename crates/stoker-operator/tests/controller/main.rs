@@ -2,9 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "all of this file is test code")]
 
 mod auth;
+mod churn;
+mod crash;
 mod deletion;
 mod fault;
 mod gateway;
+mod leader;
 mod legacy;
 mod neighbour;
 mod policy;

@@ -5,23 +5,18 @@ use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject
 use kube::Client;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
-use stoker_api::names::{self, Label, MANAGED_BY};
+use stoker_api::condition::ConditionType;
+use stoker_api::names::{self, Annotation, Label, MANAGED_BY};
 use stoker_testkit::cluster::Cluster;
 use stoker_testkit::node::succeed;
 use stoker_testkit::object::gateway_pod;
+use stoker_testkit::proxy::FaultProxy;
 
+use crate::gateway::plant_in;
 use crate::world::{World, eventually};
 
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charts/stoker-operator");
 const STATUS: &str = "stoker-status-plant-0";
-
-/// Installs the policy as the chart does.
-fn install(world: &World) {
-    let mut helm = Cluster::shared().helm();
-    helm.args(["template", "stoker-operator", CHART, "--namespace", world.namespace.name()]);
-    let rendered = succeed(helm.args(["--show-only", "templates/status-policy.yaml"]));
-    world.namespace.apply(&rendered);
-}
 
 /// Lets every account of the namespace write status objects, as RBAC does for those of gateways.
 async fn bind(world: &World) {
@@ -61,7 +56,7 @@ async fn merge(client: &Client, world: &World, patch: Value) -> Result<(), Strin
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_writes_its_own_report_and_nothing_else_of_a_status_object() {
     let world = World::start().await;
-    install(&world);
+    release(&world, &["status-policy"]);
     bind(&world).await;
     let labels = [(Label::ManagedBy.as_str().to_owned(), MANAGED_BY.to_owned())];
     assert_eq!(names::status_config_map("plant", 0), STATUS);
@@ -109,4 +104,97 @@ async fn a_pod_writes_its_own_report_and_nothing_else_of_a_status_object() {
     merge(&agent, &world, json!({ "data": { "plant-0": null } })).await.unwrap();
     // A person has no pod: RBAC alone decides.
     merge(&world.client, &world, forge()).await.unwrap();
+}
+
+/// Renders templates of the chart for a release of its own, and applies them. Returns the name of
+/// the release's objects.
+fn release(world: &World, templates: &[&str]) -> String {
+    let namespace = world.namespace.name();
+    let mut helm = Cluster::shared().helm();
+    helm.args(["template", namespace, CHART, "--namespace", namespace]);
+    helm.args(["--set", &format!("watchNamespaces={{{namespace}}},fullnameOverride={namespace}")]);
+    for template in templates {
+        helm.args(["--show-only", &format!("templates/{template}.yaml")]);
+    }
+    world.namespace.apply(&succeed(&mut helm));
+    namespace.to_owned()
+}
+
+async fn until_logged(world: &World, line: &str) {
+    eventually(line, || async { world.log().contains(line).then_some(()) }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_says_where_reports_are_not_fenced() {
+    let mut world = World::idle(&[]).await;
+    world.restart();
+    until_logged(&world, "--status-policy is not set").await;
+    world.flag(format!("--status-policy={}-status", world.namespace.name()));
+    world.restart();
+    until_logged(&world, "reports are not fenced, the policy is missing").await;
+    release(&world, &["status-policy"]);
+    world.restart();
+    until_logged(&world, "reports are fenced").await;
+    let binding = format!("{}-status", world.namespace.name());
+    let mut kubectl = world.namespace.kubectl();
+    succeed(kubectl.args(["delete", "validatingadmissionpolicybinding", &binding]));
+    world.restart();
+    until_logged(&world, "reports are not fenced, the policy is not bound").await;
+}
+
+/// A namespace whose controller has the rights that the chart gives, and no others.
+pub(crate) struct Chart {
+    pub(crate) world: World,
+    pub(crate) proxy: FaultProxy,
+    /// A client with the same rights.
+    pub(crate) operator: Client,
+    /// The Role that serves this namespace.
+    pub(crate) role: String,
+}
+
+/// Starts a controller as the chart does, with the token of a pod.
+pub(crate) async fn chart() -> Chart {
+    let mut world = World::idle(&[]).await;
+    let name = release(&world, &["serviceaccount", "rbac", "status-policy"]);
+    let account = format!("{name}-controller-manager");
+    let pod = gateway_pod("operator-0").without_annotation(Annotation::Inject);
+    world.pod(pod.service_account(&account).build()).await;
+    let token = Cluster::shared().pod_token(&world.namespace, &account, "operator-0").await;
+    let proxy = FaultProxy::start(Cluster::shared().config_with_token(&token).await).unwrap();
+    world.connect_by(&proxy);
+    world.flag(format!("--status-policy={name}-status"));
+    world.flag(format!("--token-writer-role={name}-token-writer"));
+    world.flag(format!("--service-account={account}"));
+    world.restart();
+    let operator = Cluster::shared().client_with_token(&token).await;
+    Chart { world, proxy, operator, role: format!("{name}-watched") }
+}
+
+// S10: the policy exempts the operator by its name, although its token is that of a pod, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_works_with_the_rights_of_the_chart_and_behind_its_policy() {
+    let Chart { world, proxy, operator, .. } = chart().await;
+    let plant = plant_in(world).await;
+    let world = &plant.world;
+    let pod = world.gateway("ignition-0", "plant").await;
+    world.report_synced(&pod, "plant").await;
+    world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
+    until_logged(world, "reports are fenced").await;
+    // A pod of the namespace may not write this report; the operator may take it away.
+    let stranger = Cluster::shared().pod_token(&world.namespace, "default", "ignition-0").await;
+    let stranger = Cluster::shared().client_with_token(&stranger).await;
+    let forge = || json!({ "data": { "other-0": "{}" } });
+    let denied = eventually("the policy is in force", || async {
+        let denied = merge(&stranger, world, forge()).await.err();
+        merge(&world.client, world, json!({ "data": { "other-0": null } })).await.unwrap();
+        denied
+    })
+    .await;
+    assert!(denied.contains("may write its own report only"), "{denied}");
+    merge(&operator, world, forge()).await.unwrap();
+    merge(&operator, world, json!({ "data": { "other-0": null } })).await.unwrap();
+    world.delete("plant").await;
+    let refused: Vec<_> =
+        proxy.requests().into_iter().filter(|seen| seen.status == Some(403)).collect();
+    assert!(refused.is_empty(), "the chart's rights are not enough: {refused:#?}");
 }

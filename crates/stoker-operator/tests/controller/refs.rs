@@ -169,6 +169,31 @@ async fn remotes_that_hang_stall_no_others() {
     assert!(!is_true(&hung, ConditionType::RefResolved));
 }
 
+// P23: also where each is a host of its own and is asked for the first time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_remote_that_answers_is_asked_while_many_new_ones_hang() {
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let server = HttpServer::start().unwrap();
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
+    world.until_announced("plant", &first).await;
+    let silent = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let port = silent.local_addr().unwrap().port();
+    for number in 1..=30 {
+        let url = format!("http://127.0.1.{number}:{port}/plant.git");
+        world.sync(quiet_sync(&format!("hung-{number}"), &url)).await;
+    }
+    let mut held = Vec::new();
+    while held.len() < 12 {
+        held.push(silent.accept().await.unwrap());
+    }
+    let second = repo.commit(version("2")).unwrap();
+    let started = Instant::now();
+    world.recheck("plant").await;
+    world.until_announced("plant", &second).await;
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn file_repositories_are_refused_unless_they_are_allowed() {
     let (repo, first) = Repo::with(version("1")).unwrap();

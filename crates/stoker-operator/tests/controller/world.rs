@@ -86,9 +86,14 @@ impl World {
     /// start it yet.
     pub(crate) async fn behind(proxy: &FaultProxy, flags: &[&str]) -> Self {
         let mut world = Self::prepare(Loopback::Allowed, flags).await;
-        world.kubeconfig = world.files.path().join("proxy.kubeconfig");
-        fs::write(&world.kubeconfig, proxy.kubeconfig()).unwrap();
+        world.connect_by(proxy);
         world
+    }
+
+    /// Lets the controllers that are started from now on reach the API server through a proxy.
+    pub(crate) fn connect_by(&mut self, proxy: &FaultProxy) {
+        self.kubeconfig = self.files.path().join("proxy.kubeconfig");
+        fs::write(&self.kubeconfig, proxy.kubeconfig()).unwrap();
     }
 
     /// Starts a controller that may not ask git servers on loopback.
@@ -120,10 +125,20 @@ impl World {
         fs::read_to_string(self.files.path().join("log")).unwrap_or_default()
     }
 
+    /// Starts one more controller beside the one that runs.
+    pub(crate) fn another(&self, flags: &[&str]) -> Guarded {
+        let mut command = self.command();
+        command.args(flags);
+        Guarded::spawn(command).unwrap()
+    }
+
     fn command(&self) -> Command {
         let name = self.namespace.name();
         let mut command = process::command(env!("CARGO_BIN_EXE_stoker-operator")).unwrap();
-        command.args(["--mode=controller", "--leader-elect=false", "--log-format=text"]);
+        command.args(["--mode=controller", "--log-format=text"]);
+        if !self.flags.iter().any(|flag| flag.starts_with("--lease-seconds")) {
+            command.arg("--leader-elect=false");
+        }
         command.args(["--metrics-bind-address=0", "--health-probe-bind-address=0"]);
         if self.loopback == Loopback::Allowed {
             command.arg("--allow-loopback-git");
@@ -134,6 +149,11 @@ impl World {
         let log = fs::File::options().create(true).append(true).open(log).unwrap();
         command.stdout(Stdio::null()).stderr(log);
         command
+    }
+
+    /// Gives the controllers that are started from now on one more flag.
+    pub(crate) fn flag(&mut self, flag: String) {
+        self.flags.push(flag);
     }
 
     /// Kills the controller, if it runs, and starts it again.
@@ -270,6 +290,11 @@ impl World {
 
     /// Reports as the agent of a pod that has applied what it was given.
     pub(crate) async fn report_synced(&self, pod: &Pod, sync: &str) {
+        self.report(sync, &self.synced(pod, sync).await).await;
+    }
+
+    /// The report of an agent that has what is announced.
+    pub(crate) async fn synced(&self, pod: &Pod, sync: &str) -> Report {
         let metadata = self.metadata(sync).await.unwrap();
         let annotations = pod.annotations();
         let get = |annotation: Annotation| annotations.get(annotation.as_str()).map(String::as_str);
@@ -282,28 +307,32 @@ impl World {
             exclude_patterns: get(Annotation::ExcludePatterns),
             gateway_name: get(Annotation::GatewayName),
         });
-        let report = Report {
+        Report {
             applied: Some(hash),
             commit: Some(target.commit),
             git_ref: Some(target.git_ref),
             synced_at: Some(jiff::Timestamp::now()),
             agent_version: "test".to_owned(),
             ..report_of(pod, SyncStatus::Synced)
-        };
-        self.report(sync, &report).await;
+        }
     }
 
     /// Writes a report as an agent does.
     pub(crate) async fn report(&self, sync: &str, report: &Report) {
+        self.report_text(sync, &report.pod_name, &report.to_value()).await;
+    }
+
+    /// Writes any text as the report of a pod.
+    pub(crate) async fn report_text(&self, sync: &str, pod: &str, text: &str) {
         let shards = self.metadata(sync).await.unwrap().status_shards;
-        let shard = names::status_shard(&report.pod_name, shards);
+        let shard = names::status_shard(pod, shards);
         let name = names::status_config_map(sync, shard);
         let patch = json!({
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "data": { report.pod_name.clone(): report.to_value() },
+            "data": { pod: text },
         });
-        let manager = PatchParams::apply(&format!("stoker-agent-{}", report.pod_name)).force();
+        let manager = PatchParams::apply(&format!("stoker-agent-{pod}")).force();
         self.api::<ConfigMap>().patch(&name, &manager, &Patch::Apply(patch)).await.unwrap();
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Pod, SeccompProfile};
-use kube::api::ListParams;
+use kube::api::{ListParams, PostParams};
 use stoker_api::names::{Annotation, TRUE};
 use stoker_testkit::object::{PodBuilder, gateway_pod, gateway_sync};
 
@@ -153,6 +153,28 @@ async fn a_strict_namespace_denies_what_is_wrong_and_nothing_else() {
     .await;
     world.pod(gateway_pod("fine").cr("plant").fs_group(1)).await.unwrap();
     world.pod(gateway_pod("plain").without_annotation(Annotation::Inject)).await.unwrap();
+}
+
+// D8
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_is_denied_without_an_event() {
+    let world = World::with(&["--injection-policy=strict".to_owned()]).await;
+    world.sync(plant()).await;
+    let dry_run = PostParams { dry_run: true, ..PostParams::default() };
+    let tried = gateway_pod("g").cr("tried").fs_group(1).build();
+    world.api::<Pod>().create(&dry_run, &tried).await.unwrap_err();
+    world.pod(gateway_pod("g").cr("other").fs_group(1)).await.unwrap_err();
+    // Events are written in the order of denials.
+    let denied = until("an event tells of the pod that was not a dry run", async || {
+        let events = world.api::<k8s_openapi::api::events::v1::Event>();
+        let events = events.list(&ListParams::default()).await.unwrap().items;
+        let denied =
+            events.into_iter().filter(|it| it.reason.as_deref() == Some("InjectionDenied"));
+        let denied: Vec<_> = denied.filter_map(|it| it.regarding?.name).collect();
+        (!denied.is_empty()).then_some(denied)
+    })
+    .await;
+    assert_eq!(denied, ["other"]);
 }
 
 // D4

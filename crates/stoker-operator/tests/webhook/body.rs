@@ -105,7 +105,7 @@ fn usual_half(body: &[u8]) -> String {
     String::from_utf8_lossy(&body[..body.len() / 2]).into_owned()
 }
 
-/// `cargo test --profile dist-unwind --features panic`: with the optimised program.
+// `cargo xtask test --long` runs it with the program as it ships.
 #[cfg(feature = "panic")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_ends_one_request_and_no_more() {

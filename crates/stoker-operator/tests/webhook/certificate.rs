@@ -38,6 +38,18 @@ async fn a_reverted_configuration_is_written_again() {
     assert!(injects(&world, "g").await);
 }
 
+// R73: an operator that says that it is ready is reached, with a CA that was written just before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_that_is_created_when_the_webhook_is_first_ready_gets_an_agent() {
+    for number in 0..5 {
+        let mut world = World::prepare(Parts::All, &[]).await;
+        world.sync(gateway_sync("plant").mapping(".", "projects")).await;
+        world.restart();
+        world.ready().await;
+        assert!(injects(&world, "first").await, "{number}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_validating_webhook_denies_what_the_schema_lets_through() {
     let world = World::start().await;

@@ -268,3 +268,43 @@ async fn missed_pods_are_only_reported_unless_people_want_more() {
     assert_eq!(world.pod_of("plain").await.unwrap().uid(), missed.uid());
     assert!(world.api::<ConfigMap>().get_opt("stoker-repairs").await.unwrap().is_none());
 }
+
+// D1: an operator that runs says within ten seconds that a pod has no agent.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missed_pod_is_detected_within_ten_seconds() {
+    let mut world = World::with_repair(&[]).await;
+    world.restart();
+    world.ready().await;
+    let url = format!("https://127.0.0.1:{}/nowhere", world.webhook);
+    let path = "/webhooks/0/clientConfig/url";
+    world.reconfigure(&json!([{ "op": "replace", "path": path, "value": url }]));
+    until("the API server has noticed", async || (!world.injects().await).then_some(())).await;
+    let begun = Instant::now();
+    assert!(agent(&world.workload("StatefulSet", "missed").await).is_none());
+    world.until_detected(&["missed"]).await;
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    until("one event tells of it", async || {
+        (world.events("SidecarMissing", "missed-0").await == 1).then_some(())
+    })
+    .await;
+}
+
+// S1: Helm creates StatefulSets before custom resources.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gatewaysync_that_comes_after_its_pod_and_has_a_secret_needs_a_restart() {
+    let mut world = World::with_repair(&[]).await;
+    world.restart();
+    world.ready().await;
+    let early = gateway_pod("early").cr("later").fs_group(1);
+    let early = early.spec(|spec| spec.node_name = Some(NODE.to_owned()));
+    let pod = world.pod(early).await.unwrap();
+    let container = agent(&pod).expect("it is injected for the name").to_string();
+    assert!(!container.contains("git-credentials"), "{container}");
+    world.sync(gateway_sync("later").mapping(".", "projects").token("pat")).await;
+    until("the status says so", async || {
+        let sync = world.api::<GatewaySync>().get("later").await.unwrap();
+        let gateways = sync.status?.discovered_gateways;
+        gateways.into_iter().find(|it| it.pod_name == "early")?.restart_needed
+    })
+    .await;
+}

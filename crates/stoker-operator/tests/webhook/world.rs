@@ -168,7 +168,7 @@ impl World {
     pub(crate) fn restart(&mut self) {
         self.stop();
         let name = self.namespace.name();
-        let mut command = process::command(env!("CARGO_BIN_EXE_stoker-operator")).unwrap();
+        let mut command = process::command(program()).unwrap();
         command.args(match self.parts {
             Parts::Webhook => ["--mode=webhook", "--log-level=warn", "--leader-elect=true"],
             Parts::All => ["--mode=all", "--log-level=info", "--leader-elect=false"],
@@ -296,6 +296,12 @@ impl Drop for World {
         command.args(["delete", "mutatingwebhookconfiguration", &self.configuration()]);
         command.stdout(Stdio::null()).stderr(Stdio::null()).status().ok();
     }
+}
+
+/// The program: the one that `STOKER_OPERATOR` names, or the one that was built for the tests.
+fn program() -> PathBuf {
+    let built = env!("CARGO_BIN_EXE_stoker-operator");
+    std::env::var_os("STOKER_OPERATOR").map_or_else(|| built.into(), PathBuf::from)
 }
 
 /// Returns the agent's container.
