@@ -3,14 +3,12 @@
 mod cluster;
 mod gateway;
 mod repository;
-mod scope;
 mod target;
 mod value_source;
 
-pub(crate) use cluster::ClusterArguments;
+pub(crate) use cluster::{ClusterArguments, ScopeArguments, api};
 pub(crate) use gateway::GatewayArguments;
 pub(crate) use repository::RepositoryArguments;
-pub(crate) use scope::{ScopeArguments, api};
 pub(crate) use target::{Map, TargetArguments};
 pub(crate) use value_source::{Given, GivenBy};
 

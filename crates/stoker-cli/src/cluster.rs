@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::Api;
-use kube::{Client, Config};
+use kube::{Client, Config, ResourceExt as _};
 use stoker_api::GatewaySync;
 use stoker_api::condition::Reason;
 use stoker_runtime::client::{self, Retry};
@@ -23,19 +23,21 @@ use crate::cli::Context;
 use crate::failure::{Blame, Failure};
 use explain::Origin;
 
-/// How long the answer to one request may take.
+/// The timeout of one request.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// The label of the operator's Deployments.
+/// The label of the operator's Deployments, unless the chart's `nameOverride` gives another.
 const OPERATOR: &str = "app.kubernetes.io/name=stoker-operator";
-/// How often a signal is looked for.
+/// The label that they have under any name, as many operators have.
+const CONTROL_PLANE: &str = "control-plane in (controller-manager, webhook)";
+/// How the label with the chart's name and version begins, whatever an installation is named.
+const CHART: &str = "stoker-operator-";
+/// How often a command checks whether a signal arrived.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A cluster, and the namespace that a command is about.
 #[derive(Clone)]
 pub(crate) struct Cluster {
-    /// The client.
     pub(crate) client: Client,
-    /// The namespace.
     pub(crate) namespace: String,
     origin: Origin,
 }
@@ -115,7 +117,7 @@ impl Cluster {
         }
     }
 
-    /// Waits for the answer to a request, and explains why there is none. `doing` completes "failed
+    /// Waits for the response to a request, and explains a failure. `doing` completes "failed
     /// to".
     pub(crate) async fn ask<T>(
         &self,
@@ -129,7 +131,6 @@ impl Cluster {
         }
     }
 
-    /// Returns the Deployments of the operator.
     pub(crate) async fn operators(&self) -> Result<Vec<Deployment>, Failure> {
         let listed = self.operators_or_error();
         self.ask("list the operator's Deployments", listed).await
@@ -138,11 +139,22 @@ impl Cluster {
     /// The same, with the error as the API server gave it.
     pub(crate) async fn operators_or_error(&self) -> kube::Result<Vec<Deployment>> {
         let all: Api<Deployment> = Api::all(self.client.clone());
-        let parameters = kube::api::ListParams::default().labels(OPERATOR);
-        Ok(all.list(&parameters).await?.items)
+        let list = async |labels: &str| -> kube::Result<Vec<Deployment>> {
+            let parameters = kube::api::ListParams::default().labels(labels);
+            Ok(all.list(&parameters).await?.items)
+        };
+        let (mut found, others) =
+            futures::future::try_join(list(OPERATOR), list(CONTROL_PLANE)).await?;
+        let is_ours = |it: &Deployment| {
+            let chart = it.labels().get("helm.sh/chart");
+            chart.is_some_and(|chart| chart.starts_with(CHART))
+                && found.iter().all(|known| known.metadata.uid != it.metadata.uid)
+        };
+        let others: Vec<Deployment> = others.into_iter().filter(is_ours).collect();
+        found.extend(others);
+        Ok(found)
     }
 
-    /// Returns the namespace of the operator.
     pub(crate) async fn operator_namespace(&self) -> Result<String, Failure> {
         let operators = self.operators().await?;
         let namespaces = operators.into_iter().filter_map(|it| it.metadata.namespace);

@@ -51,7 +51,6 @@ pub(crate) struct Job {
 /// A ref of a repository.
 #[derive(Debug)]
 pub(crate) struct Origin {
-    /// The repository.
     pub(crate) access: Access,
     /// The ref, as the user wrote it.
     pub(crate) wanted: Wanted,

@@ -46,7 +46,6 @@ pub(crate) enum Volume {
 /// Where and how results are printed.
 #[derive(Debug, Clone)]
 pub(crate) struct Console {
-    /// The format of results.
     pub(crate) format: Format,
     volume: Volume,
     /// The command that prints; empty where none could be read.
@@ -233,7 +232,7 @@ impl Console {
         self.stdout.is_lost()
     }
 
-    /// Prints a line of a story that a person follows.
+    /// Prints a line of text, unless results are for scripts.
     pub(crate) fn say(&self, line: &str) {
         if self.is_for_people() {
             self.stdout.text(line);

@@ -102,7 +102,6 @@ impl RunDocument {
         Self { status: Status::Failed, git_ref, error: Some(failure), ..Self::default() }
     }
 
-    /// The document of a run.
     pub(crate) fn of(report: &RunReport, failure: Option<Failure>) -> Self {
         let is_planned =
             matches!(report.outcome, stoker_run::Outcome::Planned | stoker_run::Outcome::DryRun);

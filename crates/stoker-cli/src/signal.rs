@@ -20,7 +20,6 @@ pub(crate) struct Interruption {
 }
 
 impl Interruption {
-    /// Begins to listen.
     pub(crate) fn listen() -> Self {
         let interruption = Self::default();
         let heard = interruption.clone();

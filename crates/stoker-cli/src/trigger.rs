@@ -41,7 +41,6 @@ struct Endpoint {
 pub(crate) enum Woken {
     /// The time is over.
     Time,
-    /// A request came.
     Request,
     /// The program is to end.
     Cancelled,
@@ -54,7 +53,6 @@ impl Trigger {
         Self { asked, sender }
     }
 
-    /// Returns a sender of requests.
     pub(crate) fn sender(&self) -> SyncSender<()> {
         self.sender.clone()
     }
@@ -83,7 +81,7 @@ impl Trigger {
         Ok(taken)
     }
 
-    /// Waits so long, or until someone asks.
+    /// Waits this long, or until a request arrives.
     pub(crate) fn wait(&self, time: Duration, cancel: &Cancel) -> Woken {
         let started = Instant::now();
         loop {

@@ -97,7 +97,7 @@ impl RepositoryArguments {
         self.from_environment.given(self.known_hosts_file.as_ref(), names)
     }
 
-    /// The file with the key of an App, which no variable names.
+    /// The file with the key of an App; there is no environment variable for it.
     pub(crate) fn app_key(&self) -> Option<Given<'_>> {
         let names = Names { argument: "github_key_file", flag: "--github-key-file", variable: "" };
         self.from_environment.given(self.github_key_file.as_ref(), names)

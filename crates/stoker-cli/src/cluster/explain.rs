@@ -11,7 +11,7 @@ use crate::failure::{Blame, Failure};
 /// How many names of GatewaySyncs are listed.
 pub(super) const MOST_NAMES: u32 = 20;
 
-/// Where the answers come from.
+/// The cluster that a command talks to.
 #[derive(Debug, Clone)]
 pub(super) struct Origin {
     /// The URL of the API server.
@@ -56,7 +56,7 @@ pub(super) fn failed(doing: &str, error: &kube::Error, origin: &Origin) -> Failu
     }
 }
 
-/// The API server did not answer.
+/// The API server did not respond.
 pub(super) fn silent(doing: &str, within: Duration, origin: &Origin) -> Failure {
     let seconds = within.as_secs();
     failure(

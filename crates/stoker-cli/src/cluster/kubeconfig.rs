@@ -6,7 +6,7 @@ use stoker_api::condition::Reason;
 
 use crate::failure::Failure;
 
-/// How a user looks at what there is.
+/// The hint for a kubeconfig that can't be used.
 pub(super) const CHECK: &str = "check the kubeconfig: kubectl config view --minify";
 
 /// Reads the configuration of a context, or of the current one. Also returns the name of the

@@ -29,7 +29,6 @@ Examples:
   stoker bootstrap status
   stoker bootstrap explain press-0 -n line-1";
 
-/// The webhook in its configuration.
 const WEBHOOK: &str = "pod-bootstrap.stoker.io";
 /// Pods that have ended do not count.
 const LIVING: &str = "status.phase!=Succeeded,status.phase!=Failed";
@@ -54,7 +53,7 @@ pub(crate) struct Arguments {
     cluster: ClusterArguments,
 }
 
-/// What is shown.
+/// The subcommand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Action {
     /// The policy, and the pods that it missed

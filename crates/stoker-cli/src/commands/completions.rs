@@ -14,7 +14,6 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-/// Renders them.
 pub(crate) fn render(arguments: &Arguments, command: &mut clap::Command) -> String {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, command, "stoker", &mut script);

@@ -55,7 +55,6 @@ struct Document<'a> {
     findings: &'a [Finding],
 }
 
-/// Examines.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     cluster::run(&arguments.scope.cluster, context, async |cluster| {
         if let Some(name) = &arguments.name {

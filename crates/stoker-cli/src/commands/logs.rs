@@ -62,7 +62,6 @@ struct Entry<'a> {
     line: &'a str,
 }
 
-/// Shows them.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let result = cluster::run(&arguments.cluster, context, async |cluster| {
         cluster.sync(&arguments.name).await?;

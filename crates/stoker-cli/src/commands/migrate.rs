@@ -73,7 +73,6 @@ pub(crate) struct Arguments {
     cluster: ClusterArguments,
 }
 
-/// Migrates.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let mut documents = Vec::new();
     for file in &arguments.files {

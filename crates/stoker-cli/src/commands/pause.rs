@@ -70,7 +70,7 @@ struct What {
     cluster: ClusterArguments,
 }
 
-/// What is to hold.
+/// What the command changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish<'a> {
     Paused(Option<&'a str>),
@@ -88,12 +88,10 @@ struct Document<'a> {
     reason: Option<&'a str>,
 }
 
-/// Pauses.
 pub(crate) fn pause(arguments: &PauseArguments, context: &Context) -> Result<ExitCode, Failure> {
     run(&arguments.what, Wish::Paused(arguments.reason.as_deref()), context)
 }
 
-/// Resumes.
 pub(crate) fn resume(arguments: &ResumeArguments, context: &Context) -> Result<ExitCode, Failure> {
     run(&arguments.what, Wish::Resumed, context)
 }

@@ -23,7 +23,6 @@ pub(crate) struct Arguments {
     sync: sync::Arguments,
 }
 
-/// Shows it.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let job = arguments.sync.job()?;
     let mut document = sync::once(&job, Mode::Plan, context);

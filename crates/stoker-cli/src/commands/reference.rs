@@ -14,7 +14,6 @@ use clap::{Arg, ArgAction, Command};
 #[command(hide = true)]
 pub(crate) struct Arguments {}
 
-/// Renders the page.
 pub(crate) fn render(mut command: Command) -> String {
     command.build();
     let mut page = "# Flags and codes of the command line\n\n\

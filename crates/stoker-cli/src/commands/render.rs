@@ -47,7 +47,6 @@ enum Target<'a> {
     Deployment(&'a str),
 }
 
-/// Shows it.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let target = parse(&arguments.target)?;
     cluster::run(&arguments.cluster, context, async |cluster| {

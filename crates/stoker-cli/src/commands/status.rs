@@ -43,7 +43,6 @@ pub(crate) struct Arguments {
     scope: ScopeArguments,
 }
 
-/// Shows it.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let result = cluster::run(&arguments.scope.cluster, context, async |cluster| {
         let syncs: Api<GatewaySync> = api(&cluster.client, arguments.scope.namespace(&cluster));

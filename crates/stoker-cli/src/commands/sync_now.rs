@@ -68,7 +68,6 @@ struct Document {
     error: Option<Failure>,
 }
 
-/// One gateway.
 #[derive(Debug, Serialize)]
 struct GatewayRow {
     name: String,
@@ -78,7 +77,6 @@ struct GatewayRow {
     message: Option<String>,
 }
 
-/// What was asked for.
 struct Asked {
     git_ref: String,
     at: Timestamp,

@@ -72,7 +72,6 @@ fn address(text: &str) -> Result<SocketAddr, AddrParseError> {
     }
 }
 
-/// Watches.
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     let mut job = arguments.sync.job()?;
     let interval = arguments.pace(&job)?;

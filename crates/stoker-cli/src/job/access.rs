@@ -20,7 +20,6 @@ use crate::arguments::{GatewayArguments, GivenBy, RepositoryArguments};
 use crate::failure::Failure;
 use git_auth::Facts;
 
-/// The repository.
 pub(super) fn build(
     documents: &Documents,
     arguments: &RepositoryArguments,

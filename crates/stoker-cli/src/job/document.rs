@@ -73,7 +73,6 @@ impl Documents {
         Ok(documents)
     }
 
-    /// The one thing to sync.
     fn only(name: &str, ours: Vec<Value>, skipped: &[String]) -> Result<Subject, Failure> {
         for value in &ours {
             kind::check(name, value)?;

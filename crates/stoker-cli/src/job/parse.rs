@@ -22,7 +22,7 @@ pub(super) fn wanted(text: &str) -> Result<Wanted, Failure> {
     Wanted::read(&name).map_err(|error| wrong(&error))
 }
 
-/// A path is the one mistake that can be mended for the user.
+/// Parses the URL of a repository. A local path is refused with the `file://` URL that it needs.
 pub(super) fn repo_url(text: &str) -> Result<RepoUrl, Failure> {
     RepoUrl::parse(text).map_err(|error| {
         let failure = wrong_url("--repo", text, &error);

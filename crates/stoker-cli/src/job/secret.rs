@@ -2,8 +2,7 @@
 //! environment.
 //!
 //! Values of the file are passed on as files in memory. A value that can't work is refused here;
-//! the
-//! error names the Secret and shows nothing of the value.
+//! the error names the Secret and shows nothing of the value.
 
 mod manifest_secret;
 

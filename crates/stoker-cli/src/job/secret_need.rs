@@ -8,7 +8,6 @@ use stoker_git::auth::Content;
 /// What a reference is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SecretNeed {
-    /// The field of the `GatewaySync`.
     pub(super) field: &'static str,
     /// The flag that gives the same by file.
     pub(super) flag: &'static str,

@@ -31,7 +31,6 @@ pub(crate) fn word(word: &OsStr) -> OsString {
     safe.into()
 }
 
-/// One line of JSON.
 pub(super) fn json(value: &impl Serialize) -> Result<String, String> {
     let text = serde_json::to_string(value).map_err(|error| error.to_string())?;
     // Such characters occur only within strings, and never after a backslash.

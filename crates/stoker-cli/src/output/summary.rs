@@ -19,7 +19,6 @@ impl std::fmt::Display for Warned {
     }
 }
 
-/// Draws the summary.
 pub(super) fn draw(document: &RunDocument) -> String {
     let changed = document.files_added + document.files_modified + document.files_deleted;
     if document.status == Status::Failed && changed == 0 {

@@ -1,6 +1,5 @@
 //! Serves the endpoint: few connections at a time, each for a short time. Further clients wait in
-//! the
-//! kernel's queue, where they cost a run neither memory nor descriptors.
+//! the kernel's queue, where they cost a run neither memory nor descriptors.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The program as a user runs it: the real binary, real git, a stand-in gateway, real faults.
+//! The program as a user runs it: the real binary, real git, the simulated gateway, real faults.
 //!
 //! | folder | subject |
 //! |---|---|
@@ -19,6 +19,7 @@ mod kit {
     pub(crate) mod manifest;
     pub(crate) mod mount;
     pub(crate) mod result;
+    pub(crate) mod run;
     pub(crate) mod site;
     pub(crate) mod strace;
     pub(crate) mod update;
@@ -46,7 +47,6 @@ mod credentials {
     mod secrets;
     mod silent;
     mod trust;
-    mod unusable;
 }
 
 mod errors {
@@ -58,7 +58,6 @@ mod errors {
 
 mod files {
     mod content;
-    mod dry_run;
     mod hostile;
     mod ignition;
     mod manifest;

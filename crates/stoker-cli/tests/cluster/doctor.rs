@@ -22,10 +22,12 @@ const COMMIT: &str = "8d1c8b69c3fce7bea45c73efd06983e3c419a92f";
 type Fault = (&'static str, fn(&World));
 
 // The issue asks for 15.
-const FAULTS: [Fault; 17] = [
+const FAULTS: [Fault; 18] = [
     ("NamespaceNotLabelled", namespace_not_labelled),
     ("EmergencyStop", emergency_stop),
     ("OperatorScaledDown", operator_scaled_down),
+    // Of an installation with a `nameOverride`.
+    ("OperatorScaledDown", renamed_operator_scaled_down),
     ("SecretMissing", |world| world.create(plant().token("git-token"))),
     ("SecretKeyMissing", secret_key_missing),
     ("Paused", |world| world.create(plant().paused())),
@@ -55,7 +57,7 @@ fn found_and_cleared(code: &str, seed: fn(&World)) {
     let finding = world.finding(code, true).unwrap();
     let fix = finding["fix"].as_str().unwrap();
     let run = world.paste(fix);
-    assert_eq!(run.code, Some(0), "{code}: {fix}: {run:#?}");
+    assert_eq!(run.code, 0, "{code}: {fix}: {run:#?}");
     assert_eq!(world.finding(code, false), None, "{code}: {fix}");
     let mut delete = world.namespace.kubectl();
     delete.args(["delete", "mutatingwebhookconfiguration", "--ignore-not-found"]);
@@ -213,6 +215,15 @@ fn emergency_stop(world: &World) {
 
 fn operator_scaled_down(world: &World) {
     world.apply(&[operator(0)]);
+}
+
+fn renamed_operator_scaled_down(world: &World) {
+    let mut operator = operator(0);
+    operator["metadata"]["labels"] = json!({
+        "app.kubernetes.io/name": "plant-sync", "control-plane": "controller-manager",
+        "helm.sh/chart": "stoker-operator-0.1.0",
+    });
+    world.apply(&[operator]);
 }
 
 fn secret_key_missing(world: &World) {

@@ -47,6 +47,6 @@ fn it_says_what_the_webhook_would_do_and_why() {
     assert!(run.stdout.contains("/press: ignored"), "{}", run.stdout);
     assert!(run.stdout.contains("does not ask for an agent"), "{}", run.stdout);
     let run = world.stoker(&["render", "statefulset/pres"]).exits(1);
-    assert!(run.stderr.contains("has no StatefulSet \"pres\""), "{}", run.stderr);
+    run.says(&["has no StatefulSet \"pres\""]);
     world.stoker(&["render", "service/press"]).exits(2);
 }

@@ -1,9 +1,11 @@
 //! Claims about `sync-now`.
 
 use serde_json::{Value, json};
+use stoker_testkit::leak::Canary;
 use stoker_testkit::object::{GatewaySyncBuilder, gateway_sync};
 
-use crate::world::{Run, World, cluster};
+use crate::run::Run;
+use crate::world::{World, cluster};
 
 const COMMIT: &str = "8d1c8b69c3fce7bea45c73efd06983e3c419a92f";
 
@@ -11,7 +13,7 @@ fn plant() -> GatewaySyncBuilder {
     gateway_sync("plant").mapping(".", "projects")
 }
 
-/// The status of a GatewaySync whose only gateway stands like this.
+/// The status of a GatewaySync with one gateway in this state.
 fn status(handled: &str, ready: (&str, &str), gateway: (&str, &str)) -> Value {
     json!({
         "lastHandledRecheckAt": handled,
@@ -113,10 +115,9 @@ async fn errors_name_the_object_and_the_next_step() {
     assert_eq!(result["error"]["reason"], "GatewaySyncNotFound");
     assert!(result["error"]["hint"].as_str().unwrap().contains("plant"), "{result}");
     let run = world.stoker(&["sync-now", "plant", "--ref", "a..b"]).exits(2);
-    assert!(run.stderr.contains("a..b"), "{}", run.stderr);
+    run.says(&["a..b"]);
     let run = world.stoker(&["sync-now", "plant", "--context", "elsewhere"]).exits(2);
-    assert!(run.stderr.contains("no context \"elsewhere\""), "{}", run.stderr);
-    assert!(run.stderr.contains("hint: choose one with --context: "), "{}", run.stderr);
+    run.says(&["no context \"elsewhere\"", "hint: choose one with --context: "]);
     let user = cluster().user(&world.namespace, Vec::new()).await;
     world.as_user(user.kubeconfig());
     let result = world.stoker(&["sync-now", "plant", "-o", "json"]).exits(1).json();
@@ -133,7 +134,7 @@ fn a_cluster_that_is_away_and_a_missing_kubeconfig_are_explained() {
     world.as_user(&file);
     let run = world.stoker(&["sync-now", "plant", "-o", "json"]).exits(1);
     assert_eq!(run.json()["error"]["reason"], "KubeconfigUnusable");
-    assert!(run.stderr.contains("KUBECONFIG"), "{}", run.stderr);
+    run.says(&["KUBECONFIG"]);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -146,7 +147,6 @@ fn a_cluster_that_is_away_and_a_missing_kubeconfig_are_explained() {
     std::fs::write(&file, text.to_string()).unwrap();
     let run = world.stoker(&["sync-now", "plant", "-o", "json"]).exits(1);
     assert_eq!(run.json()["error"]["reason"], "ClusterUnreachable", "{run:?}");
-    assert!(run.stderr.contains(&address.to_string()), "{}", run.stderr);
-    assert!(run.stderr.contains("kubectl cluster-info --context away"), "{}", run.stderr);
-    assert!(!run.stderr.contains("canary-token"));
+    run.says(&[&address.to_string(), "kubectl cluster-info --context away"]);
+    run.hides(&Canary::new(["canary-token"]));
 }

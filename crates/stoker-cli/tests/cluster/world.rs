@@ -1,7 +1,6 @@
 //! A namespace of the test cluster, and the program run with a kubeconfig for it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,8 @@ use stoker_testkit::process::{self, Guarded};
 use stoker_testkit::program::{self, Program};
 use tempfile::TempDir;
 
+use crate::run::{Run, spawn};
+
 const WITHIN: Duration = Duration::from_mins(1);
 const INTERVAL: Duration = Duration::from_millis(50);
 
@@ -22,14 +23,6 @@ pub(crate) struct World {
     pub(crate) namespace: Namespace<'static>,
     home: TempDir,
     kubeconfig: PathBuf,
-}
-
-/// How a run of the program ended.
-#[derive(Debug)]
-pub(crate) struct Run {
-    pub(crate) code: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
 }
 
 /// The run's cluster with our definitions in it.
@@ -74,8 +67,7 @@ impl World {
         command.args(words).args(["-n", self.namespace.name()]).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.home.path()).env("KUBECONFIG", &self.kubeconfig);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Guarded::spawn(command).unwrap()
+        spawn(command)
     }
 
     /// Runs the program to its end.
@@ -98,8 +90,7 @@ impl World {
         shell.args(["-c", command]).current_dir(self.home.path()).env_clear();
         shell.env("PATH", path.unwrap()).env("HOME", self.home.path());
         shell.env("KUBECONFIG", &self.kubeconfig);
-        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Run::of(Guarded::spawn(shell).unwrap().output().unwrap())
+        Run::ended(shell)
     }
 
     /// A file in the user's directory.
@@ -107,7 +98,6 @@ impl World {
         self.home.path().join(name)
     }
 
-    /// Applies objects.
     pub(crate) fn apply(&self, objects: &[Value]) {
         for object in objects {
             self.namespace.apply(&object.to_string());
@@ -126,7 +116,6 @@ impl World {
         self.get("gatewaysync", name)
     }
 
-    /// Waits for an annotation, and returns it.
     pub(crate) fn annotation(&self, name: &str, key: &str) -> String {
         let begun = Instant::now();
         loop {
@@ -145,29 +134,5 @@ impl World {
         command.args(["patch", "gatewaysync", name, "--subresource=status", "--type=merge"]);
         command.args(["--patch", &patch]);
         succeed(&mut command);
-    }
-}
-
-impl Run {
-    pub(crate) fn of(output: Output) -> Self {
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Self {
-            code: output.status.code(),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        }
-    }
-
-    /// Claims the exit code, and shows everything where it is another.
-    #[track_caller]
-    pub(crate) fn exits(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "{self:#?}");
-        self
-    }
-
-    /// The one JSON object on standard output.
-    #[track_caller]
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }

@@ -79,7 +79,6 @@ pub(super) struct Plant {
 }
 
 impl Plant {
-    /// Builds it.
     pub(super) fn build() -> Result<Self, Failure> {
         let directory =
             tempfile::Builder::new().prefix("stoker-demo-").tempdir().map_err(no_place)?;

@@ -22,7 +22,6 @@ const VIEW: &str =
     "services/south/projects/line/com.inductiveautomation.perspective/views/Overview/view.json";
 const CHANGED: &str = "{\n  \"root\": {\"type\": \"ia.container.coord\"},\n  \"props\": {\"title\": \"Line 1, night shift\"}\n}\n";
 
-/// Tells it.
 pub(super) fn run(plant: &Plant, context: &Context) -> Result<(), Failure> {
     let say = |line: &str| context.console.say(line);
     let stage = plant.path("");

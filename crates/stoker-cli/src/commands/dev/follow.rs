@@ -43,7 +43,6 @@ impl Follow {
         Self { path, parts, open: None, was_open: false, trigger, watcher: None }
     }
 
-    /// Begins to watch.
     pub(super) fn begin(&mut self) -> Result<(), Failure> {
         let failed = |error: notify::Error| {
             Failure::world(Reason::WatchFailed, &error)

@@ -19,7 +19,6 @@ const REDACTED: &str = "REDACTED";
 /// Fields whose values people write freely.
 const FREE: [&str; 2] = ["vars", "set"];
 
-/// Writes the archive.
 pub(super) fn write(path: &Path, facts: &Facts, findings: &[Finding]) -> io::Result<()> {
     let mut archive = tar::Builder::new(File::create(path)?);
     let rows: Vec<SyncRow> = facts.syncs.iter().map(SyncRow::of).collect();

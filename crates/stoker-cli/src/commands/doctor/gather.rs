@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use futures::StreamExt as _;
+use futures::future::join4;
 use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -15,16 +16,13 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, ListParams, PostParams};
 use kube::{Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
-use serde_json::json;
 use stoker_api::condition::Reason;
 use stoker_api::contract::report::Report;
-use stoker_api::names::{
-    AGENT_CONTAINER, Annotation, GROUP, Label, MANAGED_BY, PAUSE_CONFIG_MAP, STATUS_PREFIX, TRUE,
-};
+use stoker_api::names::{GROUP, Label, MANAGED_BY, PAUSE_CONFIG_MAP, STATUS_PREFIX, TRUE};
 use stoker_api::{GatewaySync, SyncProfile, crd};
 use stoker_core::doctor::{
     CERTIFICATE_SUFFIXES, Certificate, Facts, Key, PodFacts, Unread, WEBHOOK, certificate_owner,
-    secret_references,
+    has_agent, secret_references, trial_pod,
 };
 
 use crate::arguments::api;
@@ -59,7 +57,7 @@ pub(super) async fn facts(cluster: &Cluster, namespace: Option<&str>) -> Result<
     Ok(reader.facts)
 }
 
-/// Who wrote which field is not looked at, and is half of an object.
+/// Drops `managedFields`: no check reads it, and it is half of an object.
 fn slim(mut sync: GatewaySync) -> GatewaySync {
     sync.metadata.managed_fields = None;
     for gateway in sync.status.iter_mut().flat_map(|status| &mut status.discovered_gateways) {
@@ -219,38 +217,32 @@ impl Reader<'_> {
         }
     }
 
+    /// Four lists at a time: each is many pages of a large fleet.
     async fn namespaced(&mut self, namespace: Option<&str>) {
         let client = self.cluster.client.clone();
         let mut pods = Vec::new();
-        let all: Api<Pod> = api(&client, namespace);
-        let read = each(&all, |pod: Pod| pods.extend(PodFacts::of(&pod))).await;
-        self.note("pods", namespace, read);
-        self.facts.pods = pods;
+        let of_pods: Api<Pod> = api(&client, namespace);
+        let pods_read = each(&of_pods, |pod: Pod| pods.extend(PodFacts::of(&pod)));
 
         let mut profiles = BTreeSet::new();
-        let all: Api<SyncProfile> = api(&client, namespace);
-        let read = each(&all, |it: SyncProfile| {
+        let of_profiles: Api<SyncProfile> = api(&client, namespace);
+        let profiles_read = each(&of_profiles, |it: SyncProfile| {
             profiles.insert(Key::new(&it.namespace().unwrap_or_default(), &it.name_any()));
         });
-        let read = read.await;
-        self.note("syncprofiles", namespace, read);
-        self.facts.sync_profiles = profiles;
 
         let mut reports = BTreeMap::new();
-        let all: Api<ConfigMap> = api(&client, namespace);
+        let of_maps: Api<ConfigMap> = api(&client, namespace);
         let labels = format!("{}={MANAGED_BY},{}", Label::ManagedBy, Label::CrName);
         let mut take = |map: ConfigMap| {
             if map.name_any().starts_with(STATUS_PREFIX) {
                 reports.extend(reports_of(&map));
             }
         };
-        let read = selected(&all, ListParams::default().labels(&labels), &mut take).await;
-        self.note("configmaps", namespace, read);
-        self.facts.reports = reports;
+        let reports_read = selected(&of_maps, ListParams::default().labels(&labels), &mut take);
 
         let mut bound: BTreeMap<Key, BTreeSet<String>> = BTreeMap::new();
-        let all: Api<RoleBinding> = api(&client, namespace);
-        let read = each(&all, |binding: RoleBinding| {
+        let of_bindings: Api<RoleBinding> = api(&client, namespace);
+        let bound_read = each(&of_bindings, |binding: RoleBinding| {
             let place = binding.namespace().unwrap_or_default();
             let sync = binding.role_ref.name.strip_prefix(AGENT_ROLE);
             if let Some(sync) = sync.filter(|_| binding.role_ref.kind == "Role") {
@@ -260,8 +252,13 @@ impl Reader<'_> {
                 bound.entry(Key::new(&place, sync)).or_default().extend(accounts);
             }
         });
-        let read = read.await;
-        self.facts.bound = self.note("rolebindings", namespace, read).map(|()| bound);
+
+        let read = join4(pods_read, profiles_read, reports_read, bound_read).await;
+        self.note("pods", namespace, read.0);
+        self.note("syncprofiles", namespace, read.1);
+        self.note("configmaps", namespace, read.2);
+        self.facts.bound = self.note("rolebindings", namespace, read.3).map(|()| bound);
+        (self.facts.pods, self.facts.sync_profiles, self.facts.reports) = (pods, profiles, reports);
         self.labels().await;
     }
 
@@ -358,17 +355,15 @@ impl Reader<'_> {
             let of_namespace =
                 |sync: &&GatewaySync| sync.metadata.namespace.as_deref() == Some(&*namespace);
             let sync = self.facts.syncs.iter().find(of_namespace).map(kube::ResourceExt::name_any);
-            let sample = sample(sync.as_deref().unwrap_or("stoker-doctor"));
-            let read = pods.create(&parameters, &sample).await;
+            let pod = trial_pod(sync.as_deref().unwrap_or("stoker-doctor"));
+            let read = pods.create(&parameters, &pod).await;
             // Who is denied by the webhook has reached it.
             if matches!(&read, Err(kube::Error::Api(status)) if status.message.contains(WEBHOOK)) {
                 self.facts.trials.insert(namespace, true);
                 continue;
             }
             if let Some(pod) = self.note("pods", Some(&namespace), read) {
-                let containers = pod.spec.unwrap_or_default().init_containers.unwrap_or_default();
-                let is_injected = containers.iter().any(|it| it.name == AGENT_CONTAINER);
-                self.facts.trials.insert(namespace, is_injected);
+                self.facts.trials.insert(namespace, has_agent(&pod));
             }
         }
     }
@@ -388,35 +383,4 @@ fn ends(pem: &str) -> Option<Timestamp> {
     let (_, pem) = x509_parser::pem::parse_x509_pem(pem.as_bytes()).ok()?;
     let certificate = pem.parse_x509().ok()?;
     Timestamp::from_second(certificate.validity().not_after.timestamp()).ok()
-}
-
-/// A pod that a restricted namespace admits. It is never stored.
-fn sample(sync: &str) -> Pod {
-    let pod = json!({
-        "metadata": {
-            "generateName": "stoker-doctor-",
-            "annotations": {
-                (Annotation::Inject.as_str()): TRUE,
-                (Annotation::CrName.as_str()): sync,
-            },
-        },
-        "spec": {
-            "securityContext": {
-                "runAsNonRoot": true,
-                "runAsUser": 2003,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
-            "containers": [{
-                "name": "gateway",
-                "image": "gateway.invalid/doctor",
-                "securityContext": {
-                    "allowPrivilegeEscalation": false,
-                    "capabilities": {"drop": ["ALL"]},
-                },
-                "volumeMounts": [{"name": "data", "mountPath": "/usr/local/bin/ignition/data"}],
-            }],
-            "volumes": [{"name": "data", "emptyDir": {}}],
-        },
-    });
-    serde_json::from_value(pod).expect("a pod of our own")
 }

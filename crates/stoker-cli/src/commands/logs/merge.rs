@@ -7,9 +7,7 @@ use jiff::Timestamp;
 pub(super) struct Line<'a> {
     /// When the container runtime took it.
     pub(super) time: Option<Timestamp>,
-    /// The pod.
     pub(super) pod: &'a str,
-    /// What was logged.
     pub(super) text: String,
 }
 

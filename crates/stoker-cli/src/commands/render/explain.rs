@@ -13,7 +13,6 @@ use stoker_api::{GatewaySync, SyncProfile};
 use stoker_core::admission::{self, Decision, Operation, Policy, Settings, World};
 use stoker_core::profile::Profiles;
 
-/// What is asked.
 pub(super) struct Question<'a> {
     pub(super) pod: &'a Pod,
     pub(super) namespace: &'a str,
@@ -40,7 +39,6 @@ pub(super) struct Answer {
     patch: Vec<Operation>,
 }
 
-/// Answers it.
 pub(super) fn answer(question: &Question<'_>) -> Answer {
     let json = serde_json::to_string(question.pod).unwrap_or_default();
     let view: admission::Pod<'_> = serde_json::from_str(&json).unwrap_or_default();

@@ -6,12 +6,10 @@ use stoker_core::view::{GatewayRow, Readiness, SyncRow, age, short};
 
 use crate::output::one_line;
 
-/// How a table looks.
+/// Colours and columns of the table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Style {
-    /// Whether there are colours.
     pub(super) has_colours: bool,
-    /// Whether there is a column of namespaces.
     pub(super) has_namespaces: bool,
     /// Whether gateways that are synced have a row.
     pub(super) has_all_gateways: bool,
@@ -27,7 +25,6 @@ enum Mood {
     Faint,
 }
 
-/// One cell.
 struct Cell {
     text: String,
     mood: Mood,
@@ -41,7 +38,6 @@ struct Line {
 
 const DASH: &str = "-";
 
-/// Draws the table.
 pub(super) fn table(rows: &[SyncRow], style: Style, now: Timestamp) -> String {
     if rows.is_empty() {
         return "no GatewaySyncs here".to_owned();

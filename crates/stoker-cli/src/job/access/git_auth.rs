@@ -1,8 +1,7 @@
 //! Chooses the git credential: from the file, from flags, or from the environment.
 //!
 //! A flag for the file's method supplies the file's reference; a flag for another method replaces
-//! the
-//! file's. The environment is used if neither gives a method that fits the URL.
+//! the file's. The environment is used if neither gives a method that fits the URL.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use crate::job::parse::{http_url, user};
 use crate::job::secret::Secrets;
 use crate::job::secret_need;
 
-/// A way to say who we are.
+/// A method of authentication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Method {
     Token,
@@ -26,7 +25,7 @@ enum Method {
     App,
 }
 
-/// What is known before it is decided who we are.
+/// What the choice of a credential depends on.
 #[derive(Clone, Copy)]
 pub(super) struct Facts<'a> {
     /// What the file says.
@@ -38,6 +37,8 @@ pub(super) struct Facts<'a> {
 }
 
 impl Method {
+    const ALL: [Self; 3] = [Self::Token, Self::SshKey, Self::App];
+
     fn of(method: &AuthMethod<'_>) -> Self {
         match method {
             AuthMethod::Token { .. } => Self::Token,
@@ -55,15 +56,22 @@ impl Method {
     }
 
     fn fits(self, transport: Transport) -> bool {
-        match transport {
-            Transport::Https | Transport::Http => self != Self::SshKey,
-            Transport::Ssh => self == Self::SshKey,
-            Transport::Git | Transport::File => false,
+        match self {
+            Self::Token | Self::App => matches!(transport, Transport::Https | Transport::Http),
+            Self::SshKey => transport == Transport::Ssh,
+        }
+    }
+
+    /// The file of its flag or its variable.
+    fn file(self, arguments: &RepositoryArguments) -> Option<Given<'_>> {
+        match self {
+            Self::Token => arguments.token(),
+            Self::SshKey => arguments.ssh_key(),
+            Self::App => arguments.app_key(),
         }
     }
 }
 
-/// Decides who we are.
 pub(super) fn decide(facts: Facts<'_>, secrets: &mut Secrets) -> Result<Auth, Failure> {
     let Facts { git, arguments, access } = facts;
     let method = git.and_then(|git| git.auth.as_ref()).and_then(GitAuth::method);
@@ -134,12 +142,7 @@ pub(super) fn flags(arguments: &RepositoryArguments) -> Vec<&'static str> {
 }
 
 fn given(arguments: &RepositoryArguments, by: GivenBy) -> Vec<(Method, Given<'_>)> {
-    let all = [
-        (Method::Token, arguments.token()),
-        (Method::SshKey, arguments.ssh_key()),
-        (Method::App, arguments.app_key()),
-    ];
-    let all = all.into_iter().filter_map(|(way, given)| Some((way, given?)));
+    let all = Method::ALL.into_iter().filter_map(|way| Some((way, way.file(arguments)?)));
     all.filter(|(_, given)| given.by == by).collect()
 }
 
@@ -197,23 +200,24 @@ fn from_file(
 /// A method that flags or the environment give, without the file.
 fn from_arguments(way: Method, facts: Facts<'_>) -> Result<Auth, Failure> {
     let arguments = facts.arguments;
-    let ids = arguments.github_app_id.zip(arguments.github_installation_id);
-    match (way, arguments.token(), arguments.ssh_key(), arguments.app_key().zip(ids)) {
-        (Method::Token, Some(token), ..) => {
+    let Some(given) = way.file(arguments) else { return Ok(Auth::None) };
+    let file = given.path.to_owned();
+    match way {
+        Method::Token => {
             let username = arguments.username.as_deref().unwrap_or(auth::DEFAULT_USERNAME);
             let username = user("--username", username)?;
-            Ok(Auth::Token { file: token.path.to_owned(), username })
+            Ok(Auth::Token { file, username })
         }
-        (Method::SshKey, _, Some(key), _) => {
+        Method::SshKey => {
             let known_hosts = arguments.known_hosts().ok_or_else(no_known_hosts)?;
-            let (key, known_hosts) = (key.path.to_owned(), known_hosts.path.to_owned());
-            Ok(Auth::SshKey { key, known_hosts })
+            Ok(Auth::SshKey { key: file, known_hosts: known_hosts.path.to_owned() })
         }
-        (Method::App, _, _, Some((key, (app, installation)))) => {
+        Method::App => {
+            let ids = arguments.github_app_id.zip(arguments.github_installation_id);
+            let Some((app, installation)) = ids else { return Ok(Auth::None) };
             let api = arguments.github_api_url.as_deref().unwrap_or(GithubApp::DEFAULT_API);
-            app_auth(app, installation, key.path.to_owned(), api, facts.access)
+            app_auth(app, installation, file, api, facts.access)
         }
-        _ => Ok(Auth::None),
     }
 }
 

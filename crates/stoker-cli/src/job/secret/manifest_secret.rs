@@ -16,7 +16,6 @@ pub(super) struct ManifestSecret {
 }
 
 impl ManifestSecret {
-    /// Reads a document.
     pub(super) fn read(secret: &Value) -> Result<Self, Failure> {
         let text = |field: &str| secret["metadata"][field].as_str().map(str::to_owned);
         let name = text("name").unwrap_or_default();
@@ -34,7 +33,6 @@ impl ManifestSecret {
         Ok(Self { name, namespace: text("namespace"), values })
     }
 
-    /// The value of a key.
     pub(super) fn value(&self, key: &str) -> Option<&[u8]> {
         self.values.get(key).map(Vec::as_slice)
     }

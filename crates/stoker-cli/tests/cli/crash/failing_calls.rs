@@ -39,11 +39,7 @@ fn words_of(errno: &str) -> &'static str {
 // A4, A5, A6
 #[test]
 fn a_failing_call_is_exit_1_with_its_reason_and_the_next_run_completes_it() {
-    let (world, update) = (World::new(), Update::new());
-    if !can_trace(&world) {
-        return;
-    }
-    update.sync(&world, "old");
+    let Some((world, update)) = Update::traceable() else { return };
     let points = learn(&world, update.words(&world, "new"), |line| line.contains("/data/"));
     let cases: Vec<(Point, &str)> = FAULTS
         .iter()
@@ -87,11 +83,7 @@ fn a_failing_call_is_exit_1_with_its_reason_and_the_next_run_completes_it() {
 // A5: what was not made durable is not reported as synced.
 #[test]
 fn a_failed_sync_of_the_volume_is_never_called_synced() {
-    let (world, update) = (World::new(), Update::new());
-    if !can_trace(&world) {
-        return;
-    }
-    update.sync(&world, "old");
+    let Some((world, update)) = Update::traceable() else { return };
     let is_ours = |line: &str| line.contains("/data");
     let mut points = learn(&world, update.words(&world, "new"), is_ours);
     points.retain(|point| ["fsync", "fdatasync", "syncfs"].contains(&point.call.as_str()));
@@ -143,11 +135,7 @@ fn a_signal_at_any_moment_ends_the_run_in_time_and_the_next_completes_it() {
 // A7
 #[test]
 fn a_second_run_waits_and_says_who_has_the_directory_until_that_one_is_dead() {
-    let (world, update) = (World::new(), Update::new());
-    if !can_trace(&world) {
-        return;
-    }
-    update.sync(&world, "old");
+    let Some((world, update)) = Update::traceable() else { return };
     // Held in the middle of its work: the writes are done, making them durable takes a minute.
     let words = update.words(&world, "new").into_iter();
     let slow = ["-qq", "-o", "/dev/null", "-e", "inject=syncfs:delay_enter=60000000", STOKER];
@@ -188,11 +176,7 @@ fn an_error_of_the_data_directory_itself_names_it() {
 
 #[test]
 fn a_run_that_was_applied_in_part_names_the_path_and_the_next_step() {
-    let (world, update) = (World::new(), Update::new());
-    if !can_trace(&world) {
-        return;
-    }
-    update.sync(&world, "old");
+    let Some((world, update)) = Update::traceable() else { return };
     let is_live = |line: &str| line.contains("/data/projects");
     let points = learn(&world, update.words(&world, "new"), is_live);
     let point = points.iter().rfind(|point| point.call.starts_with("rename")).unwrap();

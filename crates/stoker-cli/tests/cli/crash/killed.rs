@@ -25,11 +25,7 @@ use crate::kit::world::{STOKER, World, spawn};
 // A1
 #[test]
 fn an_update_killed_at_any_call_is_old_or_new_and_the_next_run_completes_it() {
-    let (world, update) = (World::new(), Update::new());
-    if !can_trace(&world) {
-        return;
-    }
-    update.sync(&world, "old");
+    let Some((world, update)) = Update::traceable() else { return };
     let there = learn(&world, update.words(&world, "new"), |_| true);
     let back = learn(&world, update.words(&world, "old"), |_| true);
     assert!(there.len() > 400, "only {} points", there.len());
@@ -56,11 +52,7 @@ fn an_update_killed_at_any_call_is_old_or_new_and_the_next_run_completes_it() {
 // A1: also what cleans up after a kill may be killed.
 #[test]
 fn a_recovery_killed_at_any_call_recovers() {
-    let (world, update) = (World::new(), Update::new());
-    if !can_trace(&world) {
-        return;
-    }
-    update.sync(&world, "old");
+    let Some((world, update)) = Update::traceable() else { return };
     let points = learn(&world, update.words(&world, "new"), |line| line.contains("/data"));
     let renames: Vec<Point> =
         points.iter().filter(|point| point.call.starts_with("renameat")).cloned().collect();
@@ -84,11 +76,7 @@ fn a_recovery_killed_at_any_call_recovers() {
 // A1: the second run need not be for the same commit.
 #[test]
 fn a_killed_update_may_be_followed_by_a_return_to_the_old_commit() {
-    let (world, update) = (World::new(), Update::new());
-    if !can_trace(&world) {
-        return;
-    }
-    update.sync(&world, "old");
+    let Some((world, update)) = Update::traceable() else { return };
     let points = learn(&world, update.words(&world, "new"), |line| line.contains("/data"));
     each(
         &sample(&points, 2),

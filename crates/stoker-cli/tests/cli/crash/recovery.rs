@@ -17,10 +17,7 @@ const AWAY: &str = "http://127.0.0.1:1/plant.git";
 // A1: "finished or undone on the next start", which may be one without git.
 #[test]
 fn a_killed_update_is_finished_while_git_is_away() {
-    let (world, update) = (World::new(), Update::new());
-    if !can_trace(&world) {
-        return;
-    }
+    let Some((world, update)) = Update::traceable() else { return };
     update.break_off(&world, &[]);
     let more = ["--ref", "new", "-o", "json"];
     let words = world.words("plan", AWAY, &more);
@@ -59,10 +56,7 @@ fn a_killed_update_is_reported_by_the_run_that_finishes_it() {
 
 #[test]
 fn a_killed_update_is_finished_though_its_ref_is_gone_and_by_a_watch_too() {
-    let (world, update) = (World::new(), Update::new());
-    if !can_trace(&world) {
-        return;
-    }
+    let Some((world, update)) = Update::traceable() else { return };
     update.break_off(&world, &[]);
     refused(world.sync(&update.url(), &["--ref", "gone", "-o", "json"]), 1, "RefNotFound", &[]);
     assert_eq!(world.live(), update.new);

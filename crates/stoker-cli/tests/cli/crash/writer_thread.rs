@@ -55,8 +55,7 @@ fn a_run_killed_while_its_thread_writes_is_completed_by_the_next() {
 #[test]
 fn a_failure_of_the_thread_that_writes_is_the_failure_of_the_run() {
     Crowd::new().struck("error=ENOSPC", |world, run| {
-        let run = run.exits(1);
-        assert!(run.stderr.contains("No space left on device"), "{run:#?}");
+        run.exits(1).says(&["No space left on device"]);
         nothing_is_left(world);
     });
 }

@@ -26,7 +26,7 @@ const VOLUMES: [&[&str]; 6] = [&["-q"], &[], &["-v"], &["-vv"], &["-o", "json"],
 /// Bytes that break URLs, quoting, headers and config files.
 const HOSTILE: &str = "canary@7f:3a/b%81#e\"x'\\ é&?ü=end";
 
-/// Runs at every volume and looks at all that is said.
+/// Runs with each of [`VOLUMES`] and checks everything that is printed.
 fn at_every_volume(world: &World, url: &str, more: &[&str], canary: &Canary, code: i32) {
     for volume in VOLUMES {
         let words: Vec<&str> = more.iter().chain(volume).copied().collect();
@@ -38,6 +38,7 @@ fn watch(world: &World, canary: &Canary) -> Watch {
     Watch::start(canary, world.root().to_str().unwrap(), world.root())
 }
 
+// F1, F30
 #[test]
 fn a_token_with_hostile_characters_works_and_is_seen_nowhere() {
     let (world, safe) = (World::new(), Safe::new());

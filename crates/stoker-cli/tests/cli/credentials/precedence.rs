@@ -1,5 +1,5 @@
 //! Which value is used for a reference of the file: its own Secret, else a flag, else the
-//! environment.
+//! environment; and credentials that can't be used.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use stoker_testkit::git::ssh::{Kind, SshServer};
 use stoker_testkit::git::tls::{Authority, Flaw};
 
 use super::never_shown::rsa_key;
-use crate::kit::manifest::{PROJECTS, gateway_sync, run_in, secret, tells};
+use crate::kit::manifest::{PROJECTS, gateway_sync, run_in, secret};
 use crate::kit::world::{Run, STOKER, World, guarded, plant, plant_files};
 
 fn text(path: impl AsRef<Path>) -> String {
@@ -43,7 +43,7 @@ fn a_secret_of_the_file_comes_before_flags_and_before_the_environment() {
     let yaml = format!("{bare}{}", secret("git-token", "token", "s3cret"));
     let (right, wrong) = (text(world.file("right", "s3cret")), text(world.file("wrong", "other")));
     let told = run_in(&world, &yaml, &["--token-file", &wrong], &[]).exits(0);
-    tells(&told, &["warning: --token-file is not used: Secret git-token, key token of the file"]);
+    told.says(&["warning: --token-file is not used: Secret git-token, key token of the file"]);
     let told = run_in(&world, &yaml, &["--token-file", &wrong, "-o", "json"], &[]).exits(0).json();
     assert_eq!(told["warnings"][0]["code"], "CredentialUnused", "{told:#}");
     // An exported variable is not an error.
@@ -54,7 +54,7 @@ fn a_secret_of_the_file_comes_before_flags_and_before_the_environment() {
     run_in(&world, &bare, &["--token-file", &right], &[("GIT_TOKEN_FILE", &wrong)]).exits(0);
     run_in(&world, &bare, &["--token-file", &right], &[("GIT_SSH_KEY_FILE", "key")]).exits(0);
     let unserved = run_in(&world, &bare, &[], &[("GIT_SSH_KEY_FILE", "key")]).exits(2);
-    tells(&unserved, &["spec.git.auth.token.secretRef", "--token-file"]);
+    unserved.says(&["spec.git.auth.token.secretRef", "--token-file"]);
 }
 
 // A token that is given together with another server is for that server; the file's is not.
@@ -67,7 +67,7 @@ fn a_flag_beside_another_server_comes_before_a_secret_of_the_file() {
         + &secret("git-token", "token", "corporate");
     let mine = text(world.file("mine", "mine"));
     let told = run_in(&world, &yaml, &["--repo", &url, "--token-file", &mine], &[]).exits(0);
-    tells(&told, &["warning: spec.git.auth.token is not used: --token-file takes its place"]);
+    told.says(&["warning: spec.git.auth.token is not used: --token-file takes its place"]);
     assert_eq!(world.live(), plant_files());
 }
 
@@ -83,13 +83,13 @@ fn key_and_host_keys_are_served_each_by_itself() {
     run_in(&world, &with_hosts, &["--ssh-key-file", &key], &[]).exits(0);
     run_in(&world, &with_hosts, &[], &[("GIT_SSH_KEY_FILE", &key)]).exits(0);
     let unserved = run_in(&world, &yaml, &["--ssh-key-file", &key], &[]).exits(2);
-    tells(&unserved, &["spec.git.auth.sshKey.knownHosts.secretRef", "--known-hosts-file"]);
+    unserved.says(&["spec.git.auth.sshKey.knownHosts.secretRef", "--known-hosts-file"]);
     let whole = format!("{with_hosts}{}", secret("key", "ssh-privatekey", &held(&key)));
     let stranger = text(server.stranger_key().unwrap());
     let nobody = text(server.empty_known_hosts().unwrap());
     let flags = ["--ssh-key-file", &stranger, "--known-hosts-file", &nobody];
     let told = run_in(&world, &whole, &flags, &[]).exits(0);
-    tells(&told, &["warning: --ssh-key-file is not", "warning: --known-hosts-file is not"]);
+    told.says(&["warning: --ssh-key-file is not", "warning: --known-hosts-file is not"]);
     let variables = [("GIT_SSH_KEY_FILE", &*stranger), ("GIT_KNOWN_HOSTS_FILE", &*nobody)];
     run_in(&world, &whole, &[], &variables).exits(0);
     let by_key = format!("{yaml}{}", secret("key", "ssh-privatekey", &held(&key)));
@@ -108,7 +108,7 @@ fn certificates_of_the_file_come_first() {
         format!("{yaml}{}", secret("ca", "ca.crt", &fs::read_to_string(ours.file()).unwrap()));
     let other = text(other.file());
     let told = run_in(&world, &whole, &["--ca-file", &other], &[]).exits(0);
-    tells(&told, &["warning: --ca-file is not used"]);
+    told.says(&["warning: --ca-file is not used"]);
     run_in(&world, &whole, &[], &[("GIT_CA_FILE", &other)]).exits(0);
     run_in(&world, &yaml, &[], &[("GIT_CA_FILE", &text(ours.file()))]).exits(0);
 }
@@ -126,14 +126,14 @@ fn the_api_key_of_the_file_comes_first() {
         repo.commit(Edit::put(tree)).unwrap();
     };
     let told = run_in(&world, &whole, &["--gateway", &url, "--api-key-file", &wrong], &[]).exits(0);
-    tells(&told, &["warning: --api-key-file is not used"]);
+    told.says(&["warning: --api-key-file is not used"]);
     news("a");
     run_in(&world, &whole, &["--gateway", &url], &[("API_KEY_FILE", &wrong)]).exits(0);
     news("b");
     run_in(&world, &yaml, &["--gateway", &url], &[("API_KEY_FILE", &right)]).exits(0);
     let spelled = yaml.replace("api: {secretName: gateway-key}", "apiKeySecretRef: {name: k}");
     let unserved = run_in(&world, &spelled, &["--gateway", &url], &[]).exits(2);
-    tells(&unserved, &["spec.gateway.apiKeySecretRef", "--api-key-file"]);
+    unserved.says(&["spec.gateway.apiKeySecretRef", "--api-key-file"]);
 }
 
 #[test]
@@ -145,10 +145,7 @@ fn the_key_of_an_app_is_named_by_its_secret() {
     let key = fs::read_to_string(world.path("key.pem")).unwrap();
     let whole = format!("{yaml}{}", secret("app", "private-key.pem", &key));
     let failed = run_in(&world, &whole, &["--github-key-file", "absent"], &[]).exits(1);
-    tells(
-        &failed,
-        &["with the key Secret app, key private-key.pem", "--github-key-file is not used"],
-    );
+    failed.says(&["with the key Secret app, key private-key.pem", "--github-key-file is not used"]);
     assert!(!failed.stderr.contains("/proc/"), "{failed:?}");
 }
 
@@ -158,7 +155,7 @@ fn a_reference_that_only_a_cluster_uses_is_a_warning() {
     let sync = format!("  webhook: {{secretRef: {{name: hook}}}}\n{PROJECTS}");
     let yaml = gateway_sync(&repo.url(), &sync);
     let told = run_in(&world, &yaml, &[], &[]).exits(0);
-    tells(&told, &["warning: spec.webhook.secretRef: no value for Secret hook, key hmac-key"]);
+    told.says(&["warning: spec.webhook.secretRef: no value for Secret hook, key hmac-key"]);
     let whole = format!("{yaml}{}", secret("hook", "hmac-key", "x"));
     assert_eq!(run_in(&world, &whole, &[], &[]).exits(0).stderr, "");
 }
@@ -174,9 +171,65 @@ fn a_variable_that_is_empty_counts_as_unset() {
     Run::ended(command).exits(0);
     let mut command = world.command(STOKER, ["sync", "--repo", &repo.url(), "--map", "a:b"]);
     command.env("DATA_PATH", "");
-    tells(&Run::ended(command).exits(2), &["--data"]);
+    Run::ended(command).exits(2).says(&["--data"]);
     // A variable that is set counts; whether it is used depends on the repository.
     let mut command = world.command(STOKER, world.words("sync", &repo.url(), &[]));
     command.env("GIT_TOKEN_FILE", "token");
-    tells(&Run::ended(command).exits(0), &["warning: GIT_TOKEN_FILE is not used"]);
+    Run::ended(command).exits(0).says(&["warning: GIT_TOKEN_FILE is not used"]);
+}
+
+const SSH: &str = "    auth: {sshKey: {secretRef: {name: key}}}\n    caSecretRef: {name: ca}\n";
+
+#[test]
+fn what_another_url_can_not_use_of_the_file_is_left_aside() {
+    let (world, repo) = (World::new(), plant());
+    let clone = repo.url();
+    let yaml = gateway_sync("ssh://git@nowhere.invalid/plant.git", PROJECTS) + SSH;
+    let told = run_in(&world, &yaml, &["--repo", &clone], &[]).exits(0);
+    let aside = format!("warning: spec.git.auth.sshKey is not used: it does not fit {clone}");
+    told.says(&[&aside, "warning: spec.git.caSecretRef is not used"]);
+    assert_eq!(world.live(), plant_files());
+    // Who gives one for this run means it.
+    let key = ["--repo", &clone, "--ssh-key-file", "key", "--known-hosts-file", "hosts"];
+    run_in(&world, &yaml, &key, &[]).exits(2).says(&["an SSH key", "leave out --ssh-key-file"]);
+    let token = ["--repo", &clone, "--token-file", "token"];
+    run_in(&world, &yaml, &token, &[]).exits(2).says(&["a token", "leave out --token-file"]);
+    // A file that does not fit its own URL is wrong.
+    let odd = gateway_sync(&clone, PROJECTS) + SSH;
+    run_in(&world, &odd, &[], &[]).exits(2);
+}
+
+#[test]
+fn a_flag_for_another_method_takes_the_place_of_the_files() {
+    let world = World::new();
+    let auth = "    auth: {token: {secretRef: {name: git-token}}}\n";
+    let yaml = gateway_sync("https://nowhere.invalid/plant.git", PROJECTS) + auth;
+    let (key, hosts) = (world.file("key", "-----BEGIN x"), world.file("hosts", "h ssh-rsa AAAA"));
+    let more = [
+        ["--repo", "ssh://git@127.0.0.1:1/plant.git"],
+        ["--ssh-key-file", key.to_str().unwrap()],
+        ["--known-hosts-file", hosts.to_str().unwrap()],
+    ];
+    let reached = run_in(&world, &yaml, more.as_flattened(), &[]).exits(1);
+    reached.says(&["warning: spec.git.auth.token is not used: --ssh-key-file takes its place"]);
+}
+
+#[test]
+fn what_the_url_can_not_use_of_the_environment_is_left_aside() {
+    let (world, repo) = (World::new(), plant());
+    let token = world.file("token", "t");
+    let sync = |url: &str, variables: &[&str]| {
+        let mut command = world.command(STOKER, world.words("sync", url, &[]));
+        command.envs(variables.iter().map(|name| (name, &token)));
+        Run::ended(command)
+    };
+    for name in ["GIT_TOKEN_FILE", "GIT_SSH_KEY_FILE", "GIT_CA_FILE"] {
+        let told = sync(&repo.url(), &[name]).exits(0);
+        told.says(&[&format!("warning: {name} is not used: it does not fit {}", repo.url())]);
+    }
+    let far = sync("http://nowhere.invalid/plant.git", &["GIT_TOKEN_FILE"]).exits(1);
+    far.says(&["warning: GIT_TOKEN_FILE is not used: credentials over http://"]);
+    // Of two, the one that fits.
+    let both = sync("https://nowhere.invalid/plant.git", &["GIT_TOKEN_FILE", "GIT_SSH_KEY_FILE"]);
+    assert!(!both.exits(1).stderr.contains("warning"));
 }

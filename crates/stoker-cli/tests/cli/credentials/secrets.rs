@@ -3,7 +3,7 @@
 use stoker_testkit::gateway::{Gateway, Options};
 use stoker_testkit::git::{Edit, Tree};
 
-use crate::kit::manifest::{PROJECTS, gateway_sync, run};
+use crate::kit::manifest::{PROJECTS, gateway_sync, run, secret};
 use crate::kit::world::{World, guarded, plant, plant_files};
 
 #[test]
@@ -47,8 +47,7 @@ fn a_secret_of_another_namespace_is_not_used() {
     }
     // Those that fit get as far as the server.
     for yaml in [own("plant") + &secret("plant"), unnamed + &secret("default")] {
-        let reached = run(&world, &yaml, &[]).exits(1);
-        assert!(reached.stderr.contains("nowhere.invalid"), "{reached:?}");
+        run(&world, &yaml, &[]).exits(1).says(&["nowhere.invalid"]);
     }
 }
 
@@ -56,8 +55,8 @@ fn a_secret_of_another_namespace_is_not_used() {
 fn the_gateway_of_the_document_scans_only_with_the_flag() {
     let (world, repo) = (World::new(), plant());
     let gateway = Gateway::start(Options::over(world.data()).token("sync:key")).unwrap();
-    let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: gateway-key}\nstringData: {apiKey: 'sync:key'}\n";
-    let yaml = gateway_sync(&repo.url(), PROJECTS) + secret;
+    let key = secret("gateway-key", "apiKey", "sync:key");
+    let yaml = gateway_sync(&repo.url(), PROJECTS) + &key;
     run(&world, &yaml, &[]).exits(0);
     assert_eq!(gateway.calls(), Vec::<String>::new());
     repo.commit(Edit::put(Tree::new().file("projects/oven/new.json", "{}"))).unwrap();
@@ -71,8 +70,8 @@ fn the_gateway_of_the_document_scans_only_with_the_flag() {
 fn credentials_over_http_are_judged_when_the_flags_are_known() {
     let (world, repo) = (World::new(), plant());
     let (_server, url) = guarded(&repo, "s3cret");
-    let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: git-token}\nstringData: {token: s3cret}\n";
-    let auth = format!("    auth: {{token: {{secretRef: {{name: git-token}}}}}}\n{secret}");
+    let token = secret("git-token", "token", "s3cret");
+    let auth = format!("    auth: {{token: {{secretRef: {{name: git-token}}}}}}\n{token}");
     run(&world, &(gateway_sync(&url, PROJECTS) + &auth), &[]).exits(0);
     assert_eq!(world.live(), plant_files());
     let elsewhere = gateway_sync("http://nowhere.invalid/plant.git", PROJECTS) + &auth;
@@ -83,14 +82,11 @@ fn credentials_over_http_are_judged_when_the_flags_are_known() {
     let token = world.file("token", "s3cret");
     let given = ["--repo", &url, "--token-file", token.to_str().unwrap()];
     run(&world, &elsewhere, &given).exits(0);
-    let refused = run(&world, &elsewhere, &[]).exits(2);
-    assert!(refused.stderr.contains("--allow-insecure-http"), "{refused:?}");
-    let reached = run(&world, &elsewhere, &["--allow-insecure-http"]).exits(1);
-    assert!(reached.stderr.contains("nowhere.invalid"), "{reached:?}");
+    run(&world, &elsewhere, &[]).exits(2).says(&["--allow-insecure-http"]);
+    run(&world, &elsewhere, &["--allow-insecure-http"]).exits(1).says(&["nowhere.invalid"]);
     // Every other rule of the cluster stays.
     let odd = elsewhere.replace("  git:\n", "  git:\n    allowInsecureHTTP: often\n");
-    let refused = run(&world, &odd, &["--repo", &url]).exits(2);
-    assert!(refused.stderr.contains("spec.git.allowInsecureHTTP"), "{refused:?}");
+    run(&world, &odd, &["--repo", &url]).exits(2).says(&["spec.git.allowInsecureHTTP"]);
 }
 
 #[test]
@@ -98,16 +94,14 @@ fn the_key_of_an_app_in_the_file_may_come_by_flag() {
     let world = World::new();
     let auth = "    auth: {githubApp: {appId: 1, installationId: 2, privateKeySecretRef: {name: app}, apiBaseURL: 'http://api.invalid'}}\n";
     let yaml = gateway_sync("https://nowhere.invalid/a.git", PROJECTS) + auth;
-    let refused = run(&world, &yaml, &[]).exits(2);
-    assert!(refused.stderr.contains("hint: add --github-key-file FILE"), "{refused:?}");
+    run(&world, &yaml, &[]).exits(2).says(&["hint: add --github-key-file FILE"]);
     let key = world.file("key.pem", "-----BEGIN");
     let by_flag = ["--github-key-file", key.to_str().unwrap()];
     // The API's URL is judged by the command line's rule, too.
-    let refused = run(&world, &yaml, &by_flag).exits(2);
-    assert!(refused.stderr.contains("http://api.invalid"), "{refused:?}");
-    let allowed = run(&world, &yaml, &[&by_flag[..], &["--allow-insecure-http"]].concat()).exits(1);
-    assert!(allowed.stderr.contains("key.pem"), "{allowed:?}");
+    run(&world, &yaml, &by_flag).exits(2).says(&["http://api.invalid"]);
+    run(&world, &yaml, &[&by_flag[..], &["--allow-insecure-http"]].concat())
+        .exits(1)
+        .says(&["key.pem"]);
     let plain = gateway_sync("https://nowhere.invalid/a.git", PROJECTS);
-    let refused = run(&world, &plain, &by_flag).exits(2);
-    assert!(refused.stderr.contains("--github-app-id"), "{refused:?}");
+    run(&world, &plain, &by_flag).exits(2).says(&["--github-app-id"]);
 }

@@ -76,6 +76,7 @@ fn sources() {
         "linked:projects",
         "linked/x:projects",
         "docs:docs",
+        "docs/one.png:docs/",
     ] {
         table.sync(map, &world, &url, &["--map", map]);
     }
@@ -230,6 +231,14 @@ fn deletions_that_must_be_confirmed() {
     table.hide(&repo.url(), "$REPO");
     table.hide(&two.url(), "$OTHER");
     table.sync("another repository", &world, &two.url(), &[]);
-    world.sync(&two.url(), &["--allow-mass-delete"]).exits(0);
+    let codes = |run: Run| {
+        let warnings = run.exits(0).json()["warnings"].as_array().unwrap().clone();
+        warnings.into_iter().map(|warning| warning["code"].clone()).collect::<Vec<_>>()
+    };
+    let plan = world.stoker(world.words("plan", &two.url(), &["-o", "json"]));
+    assert_eq!(codes(plan), ["DeletionBlocked", "OtherSource"]);
+    let sync = world.sync(&two.url(), &["-o", "json", "--allow-mass-delete"]);
+    assert!(codes(sync).contains(&"OtherSource".into()));
+    assert!(world.live().get("projects/c/x").is_some());
     table.matches();
 }

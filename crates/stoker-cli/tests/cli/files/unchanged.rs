@@ -1,4 +1,4 @@
-//! Runs that change nothing write nothing.
+//! Runs that change nothing write nothing: no-ops, `plan`, and a sync with `dryRun`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,8 +10,9 @@ use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::git::{Edit, Tree};
 use stoker_testkit::process::find_program;
 
+use crate::kit::manifest::{gateway_sync, run};
 use crate::kit::result::has_every_key;
-use crate::kit::world::{Run, STOKER, World, plant};
+use crate::kit::world::{Run, STOKER, World, plant, plant_files};
 
 /// Everything about a tree that a write would change.
 fn fingerprint(directory: &Path) -> BTreeMap<String, String> {
@@ -122,4 +123,41 @@ fn plan_shows_what_would_change_and_touches_nothing() {
     assert_eq!(json!(told), changes);
     assert_eq!(fingerprint(&world.data()), before);
     plan(&["--ref", "gone", "--exit-code"]).exits(1);
+}
+
+fn profile(policies: &str) -> String {
+    format!(
+        "  sync:\n    defaults: {{{policies}}}\n    \
+         profiles: {{site: {{mappings: [{{source: projects, destination: projects}}]}}}}"
+    )
+}
+
+#[test]
+fn a_dry_run_reports_what_a_sync_would_do_and_writes_nothing() {
+    let (world, repo) = (World::new(), plant());
+    let yaml = gateway_sync(&repo.url(), &profile("dryRun: true"));
+    let result = run(&world, &yaml, &["-o", "json"]).exits(0).json();
+    assert_eq!(result["status"], "dryRun", "{result:#}");
+    assert_eq!(result["filesAdded"], plant_files().iter().count(), "{result:#}");
+    assert_eq!(fs::read_dir(world.data()).unwrap().count(), 0);
+}
+
+#[test]
+fn drift_is_named_by_who_only_looks() {
+    let (world, repo) = (World::new(), plant());
+    let yaml = gateway_sync(&repo.url(), &profile(""));
+    run(&world, &yaml, &[]).exits(0);
+    fs::write(world.data().join("projects/oven/project.json"), "edited").unwrap();
+    for (policy, changes, told) in
+        [("repair", 1, "a sync repairs it"), ("report", 0, "left as it is")]
+    {
+        let yaml = gateway_sync(&repo.url(), &profile(&format!("driftPolicy: {policy}")));
+        let (file, data) = (world.file("plan.yaml", yaml), world.data());
+        let words = ["plan", "-f", file.to_str().unwrap(), "--data", data.to_str().unwrap()];
+        let result = world.stoker(words.into_iter().chain(["-o", "json"])).exits(0).json();
+        assert_eq!(result["changes"].as_array().unwrap().len(), changes, "{result:#}");
+        let warning = &result["warnings"][0];
+        assert_eq!(warning["path"], "projects/oven/project.json", "{result:#}");
+        assert!(warning["message"].as_str().unwrap().contains(told), "{result:#}");
+    }
 }

@@ -1,6 +1,5 @@
 //! Runs that took the scan lock and fail: if nothing was changed they release the lock, if files
-//! were
-//! changed they request a scan, and if that is unknown the lock stays (promise G1).
+//! were changed they request a scan, and if that is unknown the lock stays (promise G1).
 
 use std::ffi::OsString;
 use std::time::{Duration, Instant};

@@ -207,7 +207,7 @@ fn a_project_that_is_not_loaded_is_reported_until_it_is() {
     let result = site.sync(&[]).exits(0).json();
     assert_eq!(result["scan"]["projects"], "done", "{result:#}");
     assert_eq!(site.sync(&[]).exits(0).json()["scan"]["projects"], "skipped");
-    // A scan that was owed is followed by the same question, and for all that is ours.
+    // After an owed scan, too, the run asks which projects are loaded, for all managed projects.
     repo.commit(Edit::put(Tree::new().file("projects/oven/other.json", "{}"))).unwrap();
     site.gateway.set(State::Down);
     site.sync_within("1s").exits(1);

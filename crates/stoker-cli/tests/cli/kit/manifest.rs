@@ -13,14 +13,9 @@ pub(crate) const PROJECTS: &str =
     "  sync: {profiles: {site: {mappings: [{source: projects, destination: projects}]}}}";
 
 pub(crate) fn run(world: &World, yaml: &str, more: &[&str]) -> Run {
-    let file = world.file("sync.yaml", yaml);
-    let data = world.data();
-    let mut words = vec!["sync", "-f", file.to_str().unwrap(), "--data", data.to_str().unwrap()];
-    words.extend(more);
-    world.stoker(words)
+    run_in(world, yaml, more, &[])
 }
 
-/// A Secret with one key.
 pub(crate) fn secret(name: &str, key: &str, value: &str) -> String {
     let value = serde_json::to_string(value).unwrap();
     format!(
@@ -28,18 +23,11 @@ pub(crate) fn secret(name: &str, key: &str, value: &str) -> String {
     )
 }
 
-/// A run with more words, and with variables that someone exported.
+/// A run with more arguments and with environment variables.
 pub(crate) fn run_in(world: &World, yaml: &str, more: &[&str], variables: &[(&str, &str)]) -> Run {
     let (file, data) = (world.file("sync.yaml", yaml), world.data());
     let words = ["sync", "-f", file.to_str().unwrap(), "--data", data.to_str().unwrap()];
     let mut command = world.command(STOKER, words.iter().chain(more));
     command.envs(variables.iter().copied());
     Run::ended(command)
-}
-
-#[track_caller]
-pub(crate) fn tells(run: &Run, words: &[&str]) {
-    for word in words {
-        assert!(run.stderr.contains(word), "no {word:?}: {run:?}");
-    }
 }

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use stoker_testkit::git::{Repo, Tree};
 use stoker_testkit::tree::{self, Node};
 
-use super::strace::{KILLED, Point, learn, strike};
+use super::strace::{KILLED, Point, can_trace, learn, strike};
 use super::world::World;
 
 /// A repository with the branches `old` and `new`, more than 200 files apart, and both as trees.
@@ -29,6 +29,13 @@ impl Update {
         repo.commit_to("old", as_git(&old)).unwrap();
         repo.commit_to("new", as_git(&new)).unwrap();
         Self { repo, old, new }
+    }
+
+    /// An update, and a world at `old`, where processes can be traced.
+    pub(crate) fn traceable() -> Option<(World, Self)> {
+        let (world, update) = (World::new(), Self::new());
+        can_trace(&world).then(|| update.sync(&world, "old"))?;
+        Some((world, update))
     }
 
     pub(crate) fn words(&self, world: &World, branch: &str) -> Vec<OsString> {

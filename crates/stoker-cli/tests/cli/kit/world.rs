@@ -2,18 +2,17 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use serde_json::Value;
 use stoker_testkit::git::http::{Auth, HttpServer};
 use stoker_testkit::git::{Repo, Tree};
-use stoker_testkit::leak::Canary;
 use stoker_testkit::process::{self, Guarded};
 use stoker_testkit::tree;
 use tempfile::TempDir;
+
+pub(crate) use super::run::{Run, spawn};
 
 /// The program under test: of the tests' own profile, or the one that `cargo xtask test --long`
 /// names.
@@ -28,15 +27,6 @@ pub(crate) const SOON: Duration = Duration::from_secs(20);
 /// A user's machine: home, cache, temporary directory and a data directory, gone with this value.
 pub(crate) struct World {
     root: TempDir,
-}
-
-/// How a run of the program ended.
-#[derive(Debug)]
-pub(crate) struct Run {
-    /// The exit code; 128 + signal if one ended it.
-    pub(crate) code: i32,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
 }
 
 impl World {
@@ -136,46 +126,6 @@ impl World {
         command.env("HOME", self.path("home")).env("TMPDIR", self.path("tmp"));
         command.env("XDG_CACHE_HOME", self.path("cache"));
         command
-    }
-}
-
-/// Starts a command with both its streams piped.
-pub(crate) fn spawn(mut command: Command) -> Guarded {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    Guarded::spawn(command).unwrap()
-}
-
-impl Run {
-    /// Runs a command to its end.
-    pub(crate) fn ended(command: Command) -> Self {
-        Self::of(spawn(command).output().unwrap())
-    }
-
-    pub(crate) fn of(output: Output) -> Self {
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
-        let signal = || output.status.signal().map(|signal| 128 + signal);
-        let code = output.status.code().or_else(signal).unwrap_or(-1);
-        Self { code, stdout: text(output.stdout), stderr: text(output.stderr) }
-    }
-
-    /// The one JSON object on standard output.
-    #[track_caller]
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
-    }
-
-    /// Claims that it says nothing of a secret.
-    #[track_caller]
-    pub(crate) fn hides(&self, canary: &Canary) {
-        let told = [&self.stdout, &self.stderr];
-        assert!(told.iter().all(|text| !canary.is_in(text.as_bytes())), "{self:#?}");
-    }
-
-    /// Claims the exit code, and shows everything where it is another.
-    #[track_caller]
-    pub(crate) fn exits(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "{self:#?}");
-        self
     }
 }
 

@@ -1,12 +1,10 @@
 //! What is printed, and how often: warnings that persist, runs that wait, processes that replace
-//! each
-//! other's files, and servers that are not what their URL says.
+//! each other's files, and a repository that is damaged on its server.
 
 use std::fs;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
-use stoker_testkit::git::http::{HttpServer, Injection};
 use stoker_testkit::git::{Repo, Tree};
 use stoker_testkit::tree;
 use stoker_testkit::wait::eventually;
@@ -110,19 +108,6 @@ fn many_warnings_of_a_code_are_counted_and_all_are_shown_on_request() {
 }
 
 #[test]
-fn a_server_that_is_not_what_its_url_says_is_reported() {
-    let (world, repo) = (World::new(), plant());
-    let server = HttpServer::start().unwrap();
-    let url = server.mount("plant", &repo);
-    let run = world.sync(&url.replace("http://", "https://"), &[]).exits(1);
-    assert!(run.stderr.contains("does not speak TLS at this port"), "{run:?}");
-    server.inject(Injection::status(200).times(9).html("<html>please log in</html>"));
-    let run = world.sync(&url, &[]).exits(1);
-    assert!(run.stderr.contains("not git, such as a login page"), "{run:?}");
-    assert!(run.stderr.contains("hint: ") && !run.stderr.contains("please log in"), "{run:?}");
-}
-
-#[test]
 fn a_repository_that_is_damaged_on_the_server_is_reported() {
     let (world, repo) = (World::new(), plant());
     let id = repo.git(["rev-parse", "main:projects/line/project.json"]).unwrap();
@@ -135,15 +120,6 @@ fn a_repository_that_is_damaged_on_the_server_is_reported() {
     let run = world.sync(&repo.url(), &["-v"]).exits(1);
     let said = "the server said: ";
     assert!(run.stderr.contains(said) && run.stderr.contains("corruption"), "{run:?}");
-}
-
-#[test]
-fn a_file_in_the_place_of_the_data_directory_is_reported() {
-    let (world, repo) = (World::new(), plant());
-    world.file("data.txt", "x");
-    let words = ["sync", "--repo", &repo.url(), "--ref", "main", "--map", "projects:projects"];
-    let run = world.stoker(words.into_iter().chain(["--data", "data.txt"])).exits(1);
-    assert!(run.stderr.contains("--data data.txt is a file, not a directory"), "{run:?}");
 }
 
 #[test]
