@@ -49,8 +49,8 @@ spec:
         {{- end }}
         {{- if $serves }}
         {{- include "stoker.webhookArguments" $root | nindent 8 }}
-        {{- include "stoker.receiverArguments" $root | nindent 8 }}
         {{- end }}
+        {{- include "stoker.receiverArguments" $root | nindent 8 }}
         {{- with $root.Values.controller.extraArgs }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -121,12 +121,13 @@ spec:
           mountPath: /etc/stoker/certificate
           readOnly: true
         {{- end }}
-        {{- if $receiver }}
-        {{- if $root.Values.webhookReceiver.tls.secretName }}
+        {{- if $root.Values.webhookReceiver.enabled }}
+        {{- if and $receiver $root.Values.webhookReceiver.tls.secretName }}
         - name: receiver-tls
           mountPath: /etc/stoker/receiver/tls
           readOnly: true
         {{- end }}
+        {{- /* The controller reports whether they are empty. */}}
         {{- range $kind := list "hmac" "token" }}
         {{- with include "stoker.receiverSecretName" (dict "root" $root "kind" $kind) }}
         - name: receiver-{{ $kind }}
@@ -156,11 +157,11 @@ spec:
         defaultMode: 0400
         optional: true
     {{- end }}
-    {{- if $receiver }}
-    {{- with $root.Values.webhookReceiver.tls.secretName }}
+    {{- if $root.Values.webhookReceiver.enabled }}
+    {{- if and $receiver $root.Values.webhookReceiver.tls.secretName }}
     - name: receiver-tls
       secret:
-        secretName: {{ . }}
+        secretName: {{ $root.Values.webhookReceiver.tls.secretName }}
         defaultMode: 0400
         optional: true
     {{- end }}

@@ -22,8 +22,8 @@
   resources: [roles, rolebindings]
   verbs: [get, list, watch, create, update, patch, delete]
 {{- end }}
-{{- if eq (toString .Values.repair.mode) "evict" }}
-# Repair: evict a pod, unless its owner is being rolled out.
+{{- if or .Values.bootstrap.enabled (eq (toString .Values.repair.mode) "evict") }}
+# Repair, and the housekeeping of bootstrap: evict a pod, unless its owner is being rolled out.
 - apiGroups: [""]
   resources: [pods/eviction]
   verbs: [create]
