@@ -25,8 +25,7 @@ mod c08;
 mod c09;
 mod certificate;
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use stoker_testkit::git::{Edit, Tree};
@@ -136,10 +135,7 @@ impl World {
 
 /// Runs a command with this input and returns what it printed.
 fn piped(command: &mut Command, input: &str) -> String {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = stoker_e2e::piped(command, input);
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {error}");
     String::from_utf8(output.stdout).unwrap()

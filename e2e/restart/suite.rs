@@ -1,5 +1,5 @@
 //! A gateway always comes up again: without git, the operator or the API server, and whatever is
-//! killed. And fifty of them get a commit at once.
+//! killed. It finds its files when it first starts. And fifty of them get a commit at once.
 //!
 //! The claims share one installation and one gateway, made by the first of them, and take turns.
 
@@ -19,6 +19,8 @@ mod c05;
 mod c06;
 #[path = "07-fifty-gateways-get-a-commit/claim.rs"]
 mod c07;
+#[path = "08-files-are-complete-before-the-gateway-starts/claim.rs"]
+mod c08;
 
 use std::fs;
 use std::io::Write as _;

@@ -99,6 +99,7 @@ impl Kind {
         let mut owner = DefaultHasher::new();
         env!("CARGO_MANIFEST_DIR").hash(&mut owner);
         env::var_os("STOKER_CLUSTER").hash(&mut owner);
+        env::var_os("STOKER_KUBERNETES").hash(&mut owner);
         Place::at(&state::run().join(format!("{:x}-{}", owner.finish(), self.name())))
     }
 

@@ -108,6 +108,11 @@ impl<'a> Quickstart<'a> {
         &self.repo
     }
 
+    /// Its URL, as pods have it.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Closes every connection of pods to the git server until the returned value is dropped.
     pub fn cut_git(&self) -> Cut<'_> {
         self.exposed.cut()

@@ -32,6 +32,10 @@ fn c02_an_upgrade_from_the_go_operator_restarts_no_gateway() {
     let pods = upgrade_while_pods_are_created(&world);
 
     assert_eq!((world.gateway(), old_gateway(&world)), before, "no gateway was restarted");
+    // Its agent has the announced commit, and its pod must be restarted to get ours.
+    eventually("the Go agent's gateway is Synced", || listed(&world, "syncStatus") == "Synced");
+    let restart = listed(&world, "restartNeeded");
+    assert!(restart.contains("Go operator"), "{restart}");
     let selector = "--output=jsonpath={.webhooks[0].namespaceSelector}";
     let webhook =
         ["get", "mutatingwebhookconfiguration", "stoker-operator-pod-injection", selector];
@@ -96,6 +100,12 @@ fn upgrade_while_pods_are_created(world: &World) -> Vec<String> {
         pods.len()
     );
     pods
+}
+
+/// A field of the gateway with the Go agent, as the status has it.
+fn listed(world: &World, field: &str) -> String {
+    let path = format!("{{.status.discoveredGateways[?(@.podName=='old-gateway')].{field}}}");
+    world.cluster(&["get", "gatewaysync", SYNC, &format!("--output=jsonpath={path}")])
 }
 
 fn old_gateway(world: &World) -> String {

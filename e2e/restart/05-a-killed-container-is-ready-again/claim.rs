@@ -10,8 +10,8 @@ const AGENT: (&str, &str) = ("initContainerStatuses", "stoker-agent");
 const STARTED: &str =
     "{.status.initContainerStatuses[?(@.name=='stoker-agent')].state.running.startedAt}";
 const READY_SINCE: &str = "{.status.conditions[?(@.type=='Ready')].lastTransitionTime}";
-/// The goal is 2 s, on a machine that is not shared with other tests.
-const LIMIT: u32 = 5;
+/// Both times are whole seconds.
+const LIMIT: u32 = 2;
 
 // R14: the pod is ready again within seconds of the container's restart.
 #[test]
