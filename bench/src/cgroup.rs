@@ -73,7 +73,7 @@ impl Cgroup {
     pub fn run(&self, command: &Command) -> anyhow::Result<Fared> {
         let mut inside = program::isolated("/bin/sh");
         inside.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]);
-        inside.arg(self.directory.join("cgroup.procs"));
+        inside.arg(self.processes());
         inside.arg(command.get_program()).args(command.get_args());
         inside.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = inside.spawn().context("failed to start a limited program")?;
@@ -85,6 +85,21 @@ impl Cgroup {
         }
         let output = child.wait_with_output().context("failed to wait")?;
         Ok(Fared { output, anonymous_peak, peak: self.peak(), kills: self.kills() })
+    }
+
+    /// Returns the file that takes the ids of processes; 0 is whoever writes it.
+    pub fn processes(&self) -> PathBuf {
+        self.directory.join("cgroup.procs")
+    }
+
+    /// Returns the memory in use that can't be given back: no page cache.
+    pub fn in_use(&self) -> u64 {
+        self.anonymous()
+    }
+
+    /// Returns how many processes the kernel killed for want of memory.
+    pub fn killed(&self) -> u64 {
+        self.kills()
     }
 
     fn peak(&self) -> u64 {

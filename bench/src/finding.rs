@@ -114,7 +114,8 @@ impl Unit {
             Self::Ratio => format!("{value:.2}x"),
             Self::Milliseconds => format!("{value:.1} ms"),
             Self::Mebibytes => format!("{value:.1} MiB"),
-            Self::Count => format!("{value:.0}"),
+            Self::Count if value.fract() == 0.0 => format!("{value:.0}"),
+            Self::Count => format!("{value:.2}"),
         }
     }
 }

@@ -9,9 +9,11 @@
 pub mod cgroup;
 pub mod delivery;
 pub mod finding;
+pub mod heavy;
 pub mod pair;
 pub mod place;
 pub mod program;
 pub mod report;
 pub mod suite;
 pub mod trace;
+pub mod webhook;

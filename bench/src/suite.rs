@@ -14,8 +14,8 @@ pub struct Flags {
     /// Fewer turns, for a first look
     #[arg(long)]
     pub quick: bool,
-    /// Only bars whose number contains this, such as P6
-    pub only: Option<String>,
+    /// Only bars whose number contains one of these, such as P6
+    pub only: Vec<String>,
     /// Where the results go [default: bench/SUITE.json below the target directory]
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -38,7 +38,7 @@ impl Flags {
 
     /// Says whether bars of this number are wanted.
     pub fn wants(&self, id: &str) -> bool {
-        self.only.as_deref().is_none_or(|only| id.contains(only))
+        self.only.is_empty() || self.only.iter().any(|only| id.contains(only))
     }
 
     /// Returns the program to measure.

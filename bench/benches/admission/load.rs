@@ -20,6 +20,8 @@ const RATE: f64 = 3000.0;
 /// Milliseconds that one of a hundred may take at most.
 const ASKED_P99: f64 = 5.0;
 const UNASKED_P99: f64 = 1.0;
+/// How coarse the timer is.
+const TIMER: Duration = Duration::from_millis(1);
 
 /// P14: requests that come whether or not earlier ones are answered.
 pub(crate) async fn latency(world: &World) -> anyhow::Result<Vec<Finding>> {
@@ -81,9 +83,11 @@ async fn open_loop(world: &World, body: String, seconds: u32) -> anyhow::Result<
             let mut took = Vec::new();
             for number in (first..total).step_by(CONNECTIONS) {
                 let moment = begin + Duration::from_secs(1) * number / PER_SECOND;
+                let is_late = tokio::time::Instant::now() >= moment;
                 tokio::time::sleep_until(moment).await;
-                // The timer has whole milliseconds: what it oversleeps is not the webhook's.
-                let sent = moment.max(tokio::time::Instant::now() - Duration::from_millis(1));
+                // The timer has whole milliseconds: what it rounds up is not the webhook's.
+                let woken = tokio::time::Instant::now().min(moment + TIMER);
+                let sent = if is_late { moment } else { woken };
                 send(&mut connection, &body).await?;
                 took.push(sent.elapsed());
             }

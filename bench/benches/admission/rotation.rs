@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use hyper::body::Bytes;
@@ -21,8 +21,12 @@ use crate::world::SECRET;
 const CONNECTIONS: usize = 100;
 const PER_SECOND: u32 = 500;
 const ROTATIONS: usize = 20;
-/// Of these, with a new CA. A pair of a new CA is served only after ten seconds.
+/// Of these, with a new CA.
 const AUTHORITIES: usize = 2;
+/// A pair of a new CA is served only after ten seconds.
+const SETTLED: Duration = Duration::from_secs(13);
+/// Another pair of the same CA is served at once.
+const SWAPPED: Duration = Duration::from_millis(500);
 /// Requests on one connection before the next handshake.
 const KEPT: usize = 10;
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -38,7 +42,7 @@ struct Shared {
 /// Measures it.
 pub(crate) async fn measure(world: &World) -> anyhow::Result<Vec<Finding>> {
     let shared = Arc::new(Shared {
-        trusted: Mutex::new(trusting(&world.bundle()?)?),
+        trusted: Mutex::new(trusting(&world.bundle().await?)?),
         is_over: AtomicBool::new(false),
         answered: AtomicUsize::new(0),
         failed: Mutex::default(),
@@ -78,11 +82,12 @@ async fn rotate(world: &World, shared: &Shared) -> anyhow::Result<()> {
             tokio::time::sleep(INTERVAL).await;
         }
         // As the API server follows its configuration, while old and new pairs are served.
-        let rounds = if has_new_authority { 130 } else { 5 };
-        for _ in 0..rounds {
-            *lock(&shared.trusted) = trusting(&world.bundle()?)?;
+        let end = Instant::now() + if has_new_authority { SETTLED } else { SWAPPED };
+        while Instant::now() < end {
+            *lock(&shared.trusted) = trusting(&world.bundle().await?)?;
             tokio::time::sleep(INTERVAL).await;
         }
+        eprintln!("rotation {} of {ROTATIONS}", number + 1);
     }
     Ok(())
 }

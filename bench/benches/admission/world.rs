@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use kube::Client;
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
+use kube::{Api, Client};
 use serde_json::{Value, json};
 use stoker_api::crd;
 use stoker_bench::finding::{Bar, Finding, Unit};
@@ -104,22 +103,23 @@ impl World {
     }
 
     /// The CAs that the API server trusts.
-    pub(crate) fn bundle(&self) -> anyhow::Result<String> {
-        let mut kubectl = self.served.kubectl();
-        kubectl.args(["get", "mutatingwebhookconfiguration", self.served.name()]);
-        let ran = run(kubectl.arg("--output=jsonpath={.webhooks[0].clientConfig.caBundle}"))?;
-        Ok(String::from_utf8(STANDARD.decode(ran.stdout)?)?)
+    pub(crate) async fn bundle(&self) -> anyhow::Result<String> {
+        let api: Api<MutatingWebhookConfiguration> = Api::all(self.client.clone());
+        let configuration = api.get(self.served.name()).await?;
+        let webhook = configuration.webhooks.into_iter().flatten().next();
+        let bundle = webhook.and_then(|webhook| webhook.client_config.ca_bundle);
+        Ok(String::from_utf8(bundle.context("there is no caBundle")?.0)?)
     }
 
     /// Opens a connection to the webhook.
     pub(crate) async fn connect(&self) -> anyhow::Result<Connection> {
-        let trusted = trusting(&self.bundle()?)?;
+        let trusted = trusting(&self.bundle().await?)?;
         Ok(Connection::open(self.port, trusted).await?)
     }
 
     /// Opens many connections.
     pub(crate) async fn connect_all(&self, count: usize) -> anyhow::Result<Vec<Connection>> {
-        let trusted = trusting(&self.bundle()?)?;
+        let trusted = trusting(&self.bundle().await?)?;
         let mut connections = Vec::with_capacity(count);
         for _ in 0..count {
             connections.push(Connection::open(self.port, Arc::clone(&trusted)).await?);

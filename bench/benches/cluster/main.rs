@@ -1,11 +1,14 @@
-//! Stoker on a real node: from a push to the file, from a pod to its gateway, memory, images.
+//! Stoker on a real node: from a push to the file, from a pod to its gateway, at rest, images.
 //!
-//! The operator, the repository and the gateway are those of `docs/quickstart.md`, with a repository
-//! of [`FILES`] files. Needs a node, and so root.
+//! The operator is installed with the commands of `docs/quickstart.md`. Each measurement has
+//! GatewaySyncs with repositories of its own. Needs a node, and so root.
 
+mod agent;
+mod heavy;
 mod image;
-mod memory;
 mod push;
+mod rest;
+mod site;
 mod start;
 mod world;
 
@@ -13,9 +16,6 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use stoker_bench::suite::Flags;
-
-/// How many files the repository has.
-const FILES: usize = 100;
 
 fn main() -> anyhow::Result<ExitCode> {
     world::run(&Flags::parse())

@@ -4,16 +4,15 @@ use std::path::Path;
 
 use stoker_bench::cgroup::Cgroup;
 use stoker_bench::finding::{Bar, Finding, Unit};
+use stoker_bench::heavy::{self, mebibytes};
 use stoker_bench::place::Place;
 use stoker_bench::program::complaint;
-use stoker_testkit::git::Tree;
 
 use crate::World;
 use crate::plant::Plant;
 use crate::site::Site;
 
-const LIMIT: u64 = 128 * MIB;
-const MIB: u64 = 1024 * 1024;
+const LIMIT: u64 = 128 * 1024 * 1024;
 
 /// Measures it.
 pub(crate) fn measure(world: &World, _: &Plant) -> anyhow::Result<Vec<Finding>> {
@@ -23,7 +22,7 @@ pub(crate) fn measure(world: &World, _: &Plant) -> anyhow::Result<Vec<Finding>> 
         Ok(group) => group,
         Err(error) => return Ok(vec![bar.skip(format!("no memory cgroup: {error}"))]),
     };
-    let plant = Plant::of(&world.server, "heavy", heavy())?;
+    let plant = Plant::of(&world.server, "heavy", heavy::tree(50))?;
     // On a disk: files on tmpfs would count as memory of whoever wrote them.
     let disk = Place::below(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
     if disk.file_system() == "tmpfs" {
@@ -39,24 +38,4 @@ pub(crate) fn measure(world: &World, _: &Plant) -> anyhow::Result<Vec<Finding>> 
     let why = complaint(&fared.output);
     let measured = format!("did not finish, {} killed for memory: {why}", fared.kills);
     Ok(vec![bar.judge(f64::INFINITY, measured)])
-}
-
-/// Bytes that do not compress: two big files, some of middle size, many small ones.
-fn heavy() -> Tree {
-    let mut tree = Tree::new();
-    let sizes = [(100 * MIB, 2), (4 * MIB, 50), (64 * 1024, 1_600)];
-    let mut seed = 0;
-    for (size, count) in sizes {
-        for number in 0..count {
-            let path = format!("projects/heavy/images/{size}/{number:05}.bin");
-            tree = tree.noise(path, seed, size);
-            seed += 1;
-        }
-    }
-    tree.file("projects/heavy/project.json", "{}").file("config/resources/core/x.json", "{}")
-}
-
-fn mebibytes(bytes: u64) -> f64 {
-    let kibibytes = u32::try_from(bytes / 1024).unwrap_or(u32::MAX);
-    f64::from(kibibytes) / 1024.0
 }
