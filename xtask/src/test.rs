@@ -4,12 +4,15 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
 use crate::{cluster, debian, e2e, fuzz, image, manifests, step};
 
 const OPERATOR: &str = "stoker-operator";
+/// The most failed tests that are run once more. More of them are not bad luck.
+const MOST_AGAIN: usize = 3;
 
 /// Flags of `cargo xtask test`.
 #[derive(Debug, Default, clap::Args)]
@@ -29,6 +32,8 @@ pub(crate) struct Arguments {
 struct Tally {
     passed: usize,
     failed: usize,
+    /// The names of the failed tests.
+    failures: Vec<String>,
 }
 
 /// Runs the tests.
@@ -49,9 +54,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut command = cargo_test(arguments)?;
     command.env("STOKER_SKIPPED", &skipped.path);
     command.args(arguments.filter.as_slice());
-    let (tally, succeeded) = watch(&mut command)?;
+    let (mut tally, mut succeeded) = watch(&mut command)?;
+    if !succeeded && (1..=MOST_AGAIN).contains(&tally.failed) {
+        (tally, succeeded) = again(arguments, tally, &skipped)?;
+    }
     let skipped = skipped.count();
-    let Tally { passed, failed } = tally;
+    let Tally { passed, failed, .. } = tally;
     // A skipped test returns early, so the harness counted it as passed.
     println!("{} passed, {failed} failed, {skipped} skipped", passed.saturating_sub(skipped));
     if !succeeded {
@@ -114,6 +122,22 @@ fn cargo_test(arguments: &Arguments) -> anyhow::Result<Command> {
     Ok(command)
 }
 
+/// Runs the failed tests once more, alone: a time limit that a busy machine missed is no fault of
+/// the change. Says which they were, because a test that fails now and then wants to be looked at.
+fn again(arguments: &Arguments, first: Tally, skipped: &SkipList) -> anyhow::Result<(Tally, bool)> {
+    println!("failed tests, once more and alone:");
+    let mut command = cargo_test(arguments)?;
+    command.env("STOKER_SKIPPED", &skipped.path);
+    command.args(["--", "--exact"]).args(&first.failures);
+    let (second, succeeded) = watch(&mut command)?;
+    let is_whole = second.passed + second.failed >= first.failed;
+    for name in first.failures.iter().filter(|name| !second.failures.contains(name)) {
+        println!("flaky: {name} failed at first and passed alone");
+    }
+    let tally = Tally { passed: first.passed + second.passed, ..second };
+    Ok((tally, succeeded && is_whole))
+}
+
 /// The program as it is released, which the full matrices are about.
 fn release_program() -> anyhow::Result<PathBuf> {
     let program = step::target().join("release/stoker");
@@ -127,16 +151,20 @@ fn watch(command: &mut Command) -> anyhow::Result<(Tally, bool)> {
     let mut child = command.spawn().context("failed to start cargo test")?;
     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
     let (mut tally, mut binary, mut said) = (Tally::default(), String::new(), Vec::new());
+    let mut begun = Instant::now();
     for line in BufReader::new(reader).lines() {
         let line = line?;
         if let Some(name) = running(&line) {
             binary = name;
+            begun = Instant::now();
             said.clear();
         } else if let Some((passed, failed)) = result(&line) {
-            tally = Tally { passed: tally.passed + passed, failed: tally.failed + failed };
-            conclude(&binary, (passed, failed), &said);
+            tally.passed += passed;
+            tally.failed += failed;
+            conclude(&binary, passed, failed, begun.elapsed(), &said);
             said.clear();
         } else {
+            tally.failures.extend(failure(&line).map(str::to_owned));
             said.push(line);
         }
     }
@@ -147,7 +175,7 @@ fn watch(command: &mut Command) -> anyhow::Result<(Tally, bool)> {
     Ok((tally, succeeded))
 }
 
-fn conclude(binary: &str, (passed, failed): (usize, usize), said: &[String]) {
+fn conclude(binary: &str, passed: usize, failed: usize, took: Duration, said: &[String]) {
     if failed > 0 {
         println!("{}", said.join("\n"));
     } else {
@@ -156,7 +184,8 @@ fn conclude(binary: &str, (passed, failed): (usize, usize), said: &[String]) {
         }
     }
     if passed + failed > 0 {
-        println!("{binary:<48} {passed:>4} passed {failed:>3} failed");
+        let seconds = took.as_secs_f64();
+        println!("{binary:<44} {passed:>4} passed {failed:>3} failed {seconds:>7.1} s");
     }
 }
 
@@ -169,6 +198,11 @@ fn running(line: &str) -> Option<String> {
     let file = binary.rsplit('/').next()?.trim_end_matches(')');
     let name = file.rsplit_once('-').map_or(file, |(name, _)| name);
     Some(format!("{name} {}", source.trim_start_matches("unittests ")))
+}
+
+/// `test x::y ... FAILED` → `x::y`.
+fn failure(line: &str) -> Option<&str> {
+    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
 }
 
 /// `test result: ok. 3 passed; 0 failed; …` → `(3, 0)`.
@@ -220,6 +254,13 @@ mod tests {
             "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
         assert_eq!(result(line), Some((12, 3)));
         assert_eq!(result("test nothing ... ok"), None);
+    }
+
+    #[test]
+    fn a_failed_test_is_named() {
+        assert_eq!(failure("test x::y ... FAILED"), Some("x::y"));
+        assert_eq!(failure("test x::y ... ok"), None);
+        assert_eq!(failure("test result: FAILED. 0 passed; 1 failed"), None);
     }
 
     #[test]
