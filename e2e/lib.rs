@@ -5,6 +5,36 @@
 
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use stoker_testkit::node::Node;
+
+/// The world of a suite: the first claim makes it, and claims take turns.
+#[derive(Debug, Default)]
+pub struct Shared<T>(OnceLock<Mutex<T>>);
+
+impl<T> Shared<T> {
+    /// A world that is not made yet.
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// The world, for one claim at a time; `None` where this machine can't have a node.
+    pub fn get(&self, begin: impl FnOnce(&'static Node) -> T) -> Option<MutexGuard<'_, T>> {
+        let node = Node::or_skip()?;
+        let world = self.0.get_or_init(|| Mutex::new(begin(node)));
+        Some(world.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Applies a manifest with this `kubectl`.
+///
+/// # Panics
+/// If the API server refuses it.
+pub fn apply(mut kubectl: Command, manifest: &str) {
+    let output = piped(kubectl.args(["apply", "--filename=-"]), manifest);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
 
 /// Runs a command with this input.
 ///

@@ -7,9 +7,9 @@ mod c01;
 #[path = "02-a-container-finds-the-certificates/claim.rs"]
 mod c02;
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::MutexGuard;
 
-use stoker_e2e::piped;
+use stoker_e2e::{Shared, apply};
 use stoker_testkit::cluster::Namespace;
 use stoker_testkit::image::Image;
 use stoker_testkit::node::{Node, Pod, succeed};
@@ -32,10 +32,8 @@ struct World {
 
 /// The world, for one claim at a time; `None` where this machine can't have a node.
 fn world() -> Option<MutexGuard<'static, World>> {
-    static WORLD: OnceLock<Mutex<World>> = OnceLock::new();
-    let node = Node::or_skip()?;
-    let world = WORLD.get_or_init(|| Mutex::new(World::begin(node)));
-    Some(world.lock().unwrap_or_else(PoisonError::into_inner))
+    static WORLD: Shared<World> = Shared::new();
+    WORLD.get(World::begin)
 }
 
 impl World {
@@ -48,9 +46,7 @@ impl World {
         let world = Self { quickstart, certificate: certificate.cert.pem() };
         let indented = world.certificate.replace('\n', "\n    ");
         let manifest = include_str!("policy.yaml").replace("CERTIFICATE", &indented);
-        let mut kubectl = node.cluster().kubectl();
-        let applied = piped(kubectl.args(["apply", "--filename=-"]), &manifest);
-        assert!(applied.status.success(), "{applied:?}");
+        apply(node.cluster().kubectl(), &manifest);
         world
     }
 

@@ -11,9 +11,9 @@ mod c03;
 #[path = "04-pods-are-injected-without-controller/claim.rs"]
 mod c04;
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::MutexGuard;
 
-use stoker_e2e::piped;
+use stoker_e2e::Shared;
 use stoker_testkit::node::{Node, succeed};
 use stoker_testkit::quickstart::{self, OPERATOR, OPERATOR_NAMESPACE, POD, Quickstart};
 use stoker_testkit::wait::eventually;
@@ -29,10 +29,8 @@ struct World {
 
 /// The world, for one claim at a time; `None` where this machine can't have a node.
 fn world() -> Option<MutexGuard<'static, World>> {
-    static WORLD: OnceLock<Mutex<World>> = OnceLock::new();
-    let node = Node::or_skip()?;
-    let world = WORLD.get_or_init(|| Mutex::new(World::begin(node)));
-    Some(world.lock().unwrap_or_else(PoisonError::into_inner))
+    static WORLD: Shared<World> = Shared::new();
+    WORLD.get(World::begin)
 }
 
 impl World {
@@ -61,8 +59,7 @@ impl World {
     }
 
     fn apply(&self, manifest: &str) {
-        let output = piped(self.quickstart.kubectl().args(["apply", "--filename=-"]), manifest);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        stoker_e2e::apply(self.quickstart.kubectl(), manifest);
     }
 
     /// Deletes the gateway's pod; its successor is ready and has the agent after the seed step.

@@ -26,8 +26,9 @@ mod c09;
 mod certificate;
 
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::MutexGuard;
 
+use stoker_e2e::Shared;
 use stoker_testkit::git::{Edit, Tree};
 use stoker_testkit::node::{Node, succeed};
 use stoker_testkit::quickstart::{
@@ -49,11 +50,8 @@ struct World {
 
 /// The world, for one claim at a time; `None` where this machine can't have a node.
 fn world() -> Option<MutexGuard<'static, World>> {
-    static WORLD: OnceLock<Mutex<World>> = OnceLock::new();
-    let node = Node::or_skip()?;
-    let begin = || World { quickstart: Quickstart::begin(node, quickstart::sample()) };
-    let world = WORLD.get_or_init(|| Mutex::new(begin()));
-    Some(world.lock().unwrap_or_else(PoisonError::into_inner))
+    static WORLD: Shared<World> = Shared::new();
+    WORLD.get(|node| World { quickstart: Quickstart::begin(node, quickstart::sample()) })
 }
 
 impl World {
@@ -124,12 +122,12 @@ impl World {
 
     /// Applies objects that name no namespace to that of the gateway.
     fn apply(&self, manifest: &str) {
-        piped(self.quickstart.kubectl().args(["apply", "--filename=-"]), manifest);
+        stoker_e2e::apply(self.quickstart.kubectl(), manifest);
     }
 
     /// Applies objects to the namespaces that they name.
     fn apply_as_is(&self, manifest: &str) {
-        piped(self.node().cluster().kubectl().args(["apply", "--filename=-"]), manifest);
+        stoker_e2e::apply(self.node().cluster().kubectl(), manifest);
     }
 }
 

@@ -23,11 +23,10 @@ mod c07;
 mod c08;
 
 use std::fs;
-use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::MutexGuard;
 
+use stoker_e2e::Shared;
 use stoker_testkit::node::{Node, agent_processes, succeed};
 use stoker_testkit::quickstart::{
     self, NAMESPACE, OPERATOR, OPERATOR_NAMESPACE, POD, Quickstart, SYNC,
@@ -60,10 +59,8 @@ struct Stopped<'a> {
 
 /// The world, for one claim at a time; `None` where this machine can't have a node.
 fn world() -> Option<MutexGuard<'static, World>> {
-    static WORLD: OnceLock<Mutex<World>> = OnceLock::new();
-    let node = Node::or_skip()?;
-    let world = WORLD.get_or_init(|| Mutex::new(World::begin(node)));
-    Some(world.lock().unwrap_or_else(PoisonError::into_inner))
+    static WORLD: Shared<World> = Shared::new();
+    WORLD.get(World::begin)
 }
 
 impl World {
@@ -172,11 +169,7 @@ impl World {
     }
 
     fn apply(&self, manifest: &str) {
-        let mut kubectl = self.quickstart.kubectl();
-        kubectl.args(["apply", "--filename", "-"]).stdin(Stdio::piped()).stdout(Stdio::null());
-        let mut child = kubectl.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
-        assert!(child.wait().unwrap().success());
+        stoker_e2e::apply(self.quickstart.kubectl(), manifest);
     }
 }
 

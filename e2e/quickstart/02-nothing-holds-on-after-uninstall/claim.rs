@@ -1,9 +1,7 @@
 //! After `helm uninstall` every GatewaySync and every namespace can be deleted. A gateway runs on
 //! through `helm upgrade` and `helm uninstall`.
 
-use std::io::Write as _;
-use std::process::Stdio;
-
+use stoker_e2e::apply;
 use stoker_testkit::node::{Node, succeed};
 use stoker_testkit::quickstart::{self, OPERATOR_NAMESPACE, POD, Quickstart};
 use stoker_testkit::wait::eventually;
@@ -13,7 +11,7 @@ fn c02_after_uninstall_everything_can_be_deleted_and_the_gateway_runs_on() {
     let Some(node) = Node::or_skip() else { return };
     let quickstart = Quickstart::begin(node, quickstart::sample());
     quickstart.run(1..=4);
-    apply(node, include_str!("stranger.yaml"));
+    apply(node.cluster().kubectl(), include_str!("stranger.yaml"));
     let finalizers = "--output=jsonpath={.metadata.finalizers}";
     let stranger = ["get", "gatewaysync", "stranger", "--namespace=stranger", finalizers];
     eventually("the controller holds the second GatewaySync", || {
@@ -56,12 +54,4 @@ fn c02_after_uninstall_everything_can_be_deleted_and_the_gateway_runs_on() {
 
 fn kubectl(node: &Node, arguments: &[&str]) -> String {
     succeed(node.cluster().kubectl().args(arguments))
-}
-
-fn apply(node: &Node, manifest: &str) {
-    let mut kubectl = node.cluster().kubectl();
-    kubectl.args(["apply", "--filename", "-"]).stdin(Stdio::piped()).stdout(Stdio::null());
-    let mut child = kubectl.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
-    assert!(child.wait().unwrap().success());
 }
