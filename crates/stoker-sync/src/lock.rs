@@ -155,6 +155,7 @@ mod tests {
         engine.write(plan, &mut source, &cancel).unwrap()
     }
 
+    // F24: what the first has staged is not touched by the second.
     #[test]
     fn a_second_run_waits_and_then_says_who_holds_the_directory() {
         let (scratch, commit) = (Scratch::new(), commit());
@@ -168,7 +169,8 @@ mod tests {
         };
         assert!(waited >= Duration::from_millis(30));
         assert!(holder.to_string().contains(&format!("pid {}", std::process::id())), "{holder}");
-        drop(written);
+        written.apply(&mut || {}).unwrap();
+        assert_eq!(scratch.read("data/projects/a"), "1");
         drop(engine);
         sync(&scratch, &commit.0, &commit.1).unwrap();
     }

@@ -14,7 +14,7 @@ mod report;
 use std::collections::BTreeMap;
 
 use crate::plan::DriftKind;
-use crate::request::{DriftCheck, DriftPolicy, Prune};
+use crate::request::{DriftCheck, DriftPolicy, Presence, Prune};
 use crate::source::Kind;
 use crate::testing::{Commit, Scratch, map, refusal, request, sync, unlimited};
 use crate::{RelPath, Report, Request, View, compose, plan, write};
@@ -161,6 +161,7 @@ fn bytes_that_are_not_the_blob_stop_the_run_before_any_rename() {
     assert_eq!(scratch.snapshot("data"), before);
 }
 
+// R54
 #[test]
 fn all_lfs_pointers_are_named_and_nothing_is_written() {
     let pointer = |n: u8| format!("version https://git-lfs.github.com/spec/v1\noid {n}\nsize 1\n");
@@ -197,6 +198,8 @@ fn a_source_that_is_spelled_wrong_gets_a_suggestion() {
     }
 }
 
+// F19
+// R18, R19: a link is not a source either, nor is what lies behind one.
 #[test]
 fn links_and_submodules_are_skipped_and_named_again_by_every_run() {
     let scratch = Scratch::new();
@@ -211,10 +214,14 @@ fn links_and_submodules_are_skipped_and_named_again_by_every_run() {
         assert_eq!(codes(&report), ["SymlinkSkipped", "SubmoduleSkipped"]);
     }
     assert!(!scratch.exists("data/projects/deep") && !scratch.exists("data/projects/module"));
-    // R18, R19
     for source in ["p/deep/link", "p/deep/link/x"] {
-        let refused = sync(&scratch, &commit, &request(&commit, [&format!("{source}:projects")]));
-        assert!(refused.is_err() && scratch.exists("data/projects/a"));
+        let mut wanted = request(&commit, [&*format!("{source}:projects")]);
+        let refused = sync(&scratch, &commit, &wanted);
+        assert!(refused.is_err() && scratch.exists("data/projects/a"), "{source}");
+        // That a source may be absent does not make a link one that empties its destination.
+        wanted.mappings[0].presence = Presence::Optional;
+        sync(&scratch, &commit, &wanted).ok();
+        assert!(scratch.exists("data/projects/a"), "{source}");
     }
 }
 

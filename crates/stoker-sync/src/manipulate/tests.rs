@@ -103,6 +103,23 @@ fn a_file_that_cant_be_made_is_named_and_nothing_is_applied() {
     assert!(!scratch.exists("data/projects"));
 }
 
+// R49: a template does not escape, so what breaks the document is refused; a patch escapes.
+#[test]
+fn a_value_with_a_quote_or_a_line_break_never_makes_broken_json() {
+    let commit = Commit::of([("p/a.json", r#"{"a": "{{.Vars.x}}"}"#)]);
+    let plain = Commit::of([("p/a.json", r#"{"a": "b"}"#)]);
+    for (value, escaped) in [("say \"hi\"", r#"say \"hi\""#), ("two\nlines", r"two\nlines")] {
+        let scratch = Scratch::new();
+        let mut wanted = templated(&commit);
+        wanted.values.vars.insert("x".into(), value.into());
+        let error = sync(&scratch, &commit, &wanted).unwrap_err();
+        assert!(error.to_string().contains("projects/a.json"), "{error}");
+        assert!(!scratch.exists("data/projects"), "{value}");
+        sync(&scratch, &plain, &patched(&plain, "a.json", [("a", value)])).unwrap();
+        assert_eq!(scratch.read("data/projects/a.json"), format!(r#"{{"a": "{escaped}"}}"#));
+    }
+}
+
 #[test]
 fn json_without_actions_is_checked_where_it_is_a_template_and_nowhere_else() {
     let scratch = Scratch::new();

@@ -32,6 +32,19 @@ fn before_the_change_all_is_written_and_nothing_is_seen() {
     assert_eq!(scratch.read("data/projects/c/z"), "new");
 }
 
+// R82: also what another program left there, the Go operator's agent for one.
+#[test]
+fn leftovers_in_the_staging_directory_are_removed() {
+    let scratch = Scratch::new();
+    let commit = Commit::of([("p/a", "1")]);
+    scratch.write("data/.sync-staging/projects/old/project.json", "{}");
+    sync(&scratch, &commit, &request(&commit, ["p:projects"])).unwrap();
+    assert!(!scratch.exists("data/.sync-staging"));
+    scratch.write("data/.sync-staging/leftover", "x");
+    sync(&scratch, &commit, &request(&commit, ["p:projects"])).unwrap();
+    assert!(!scratch.exists("data/.sync-staging"), "also by a run that changes nothing");
+}
+
 #[test]
 fn a_change_that_is_not_applied_leaves_nothing_behind() {
     let scratch = Scratch::new();

@@ -1,7 +1,6 @@
 //! Claims about mappings whose source is not there, and comes back (R16).
 
 use super::*;
-use crate::request::Presence;
 
 /// Two mappings to one place, of which the second may be absent.
 fn with_overlay(commit: &Commit) -> Request {
@@ -34,6 +33,7 @@ fn what_an_overlay_brought_stays_while_its_source_is_absent() {
     assert!(scratch.exists("data/projects/b"));
 }
 
+// R16
 #[test]
 fn an_absent_optional_source_leaves_its_destination_alone() {
     let scratch = Scratch::new();
@@ -49,6 +49,7 @@ fn an_absent_optional_source_leaves_its_destination_alone() {
     for check in [DriftCheck::Touched, DriftCheck::Stat] {
         let report = sync(&scratch, &new, &checking(optional(&new), check)).unwrap();
         assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
+        assert_eq!(scratch.read("data/projects/a"), "other");
         assert_eq!(scratch.read("data/projects/extra/b"), "2");
         assert!(scratch.exists("data/projects/extra/foreign"));
     }

@@ -13,6 +13,7 @@ fn asked(commit: &Commit, check: DriftCheck) -> Request {
     checking(request(commit, MAPS), check)
 }
 
+// R80: it is not listed among the projects that were synced.
 #[test]
 fn a_project_made_on_the_gateway_stays_until_its_deletion_is_confirmed() {
     let scratch = Scratch::new();
@@ -38,6 +39,7 @@ fn a_project_made_on_the_gateway_stays_until_its_deletion_is_confirmed() {
     let next = Commit::of([("p/line1/project.json", "{1}"), ("p/line1/views/a", "1")]);
     let report = sync(&scratch, &next, &asked(&next, DriftCheck::Touched)).unwrap();
     assert_eq!(codes(&report), ["ForeignFilesKept"]);
+    assert_eq!(report.projects, ["line1", "line2"]);
     assert_eq!(scratch.read("data/projects/line1/project.json"), "{1}");
     assert_eq!(scratch.read("data/projects/line3/views/b"), "made here");
     // A confirmed run deletes them, even if it checks only what it touches.

@@ -2,17 +2,28 @@
 
 use super::*;
 
+// F18: also below a destination that is nested, and with files that no sync brought.
 #[test]
 fn files_that_left_the_commit_go_with_their_empty_directories() {
-    let scratch = Scratch::new();
-    let old = Commit::of([("p/a/b/c/one", "1"), ("p/a/two", "2")]);
-    sync(&scratch, &old, &request(&old, ["p:projects"])).unwrap();
-    let new = Commit::of([("p/a/two", "2")]);
-    let report = sync(&scratch, &new, &request(&new, ["p:projects"])).unwrap();
-    assert_eq!(strings(&report.deleted.paths), ["projects/a/b/c/one"]);
-    assert!(scratch.exists("data/projects/a/two") && !scratch.exists("data/projects/a/b"));
+    for to in ["projects", "projects/site/views"] {
+        let scratch = Scratch::new();
+        let map = format!("p:{to}");
+        let old = Commit::of([("p/a/b/c/one", "1"), ("p/a/two", "2")]);
+        sync(&scratch, &old, &request(&old, [&*map])).unwrap();
+        scratch.write(format!("data/{to}/a/x/y/orphan"), "f");
+        let new = Commit::of([("p/a/two", "2")]);
+        let wanted = checking(request(&new, [&*map]), DriftCheck::Stat);
+        let report = sync(&scratch, &new, &wanted).unwrap();
+        let gone = ["a/b/c/one", "a/x/y/orphan"].map(|path| format!("{to}/{path}"));
+        assert_eq!(strings(&report.deleted.paths), gone);
+        assert!(scratch.exists(format!("data/{to}/a/two")));
+        for path in ["a/b", "a/x"] {
+            assert!(!scratch.exists(format!("data/{to}/{path}")), "{to}/{path}");
+        }
+    }
 }
 
+// R15: a trailing slash means nothing.
 #[test]
 fn orphans_go_from_managed_directories_and_from_nowhere_else() {
     let scratch = Scratch::new();
@@ -20,7 +31,6 @@ fn orphans_go_from_managed_directories_and_from_nowhere_else() {
     scratch.write("data/db/live.db", "d");
     scratch.write("data/redundancy.xml", "r");
     let commit = Commit::of([("p/a/v", "1")]);
-    // R15: a trailing slash means nothing.
     sync(&scratch, &commit, &request(&commit, ["p:projects/"])).unwrap();
     assert!(!scratch.exists("data/projects/a/foreign"));
     assert_eq!(scratch.read("data/db/live.db"), "d");
@@ -36,6 +46,28 @@ fn the_data_root_is_never_pruned() {
     let new = Commit::of([("a", "1")]);
     sync(&scratch, &new, &request(&new, [".:."])).unwrap();
     assert!(scratch.exists("data/db/live.db") && !scratch.exists("data/projects"));
+}
+
+// F14: a file of the root owns nothing beside it, neither when it comes nor when it goes.
+#[test]
+fn a_file_mapped_to_the_root_deletes_nothing_beside_it() {
+    let scratch = Scratch::new();
+    for path in ["db/live.db", "projects/own/project.json", "other.json"] {
+        scratch.write(format!("data/{path}"), "gateway's");
+    }
+    let commit = Commit::of([(".versions.json", "1"), ("p/line/x", "1")]);
+    let before = scratch.files("data");
+    for check in [DriftCheck::Touched, DriftCheck::Stat, DriftCheck::Content] {
+        let wanted = request(&commit, [".versions.json:.versions.json"]);
+        sync(&scratch, &commit, &checking(wanted, check)).unwrap();
+        let mut with_ours = scratch.files("data");
+        assert!(with_ours.remove(&b".versions.json"[..]).is_some());
+        assert_eq!(with_ours, before, "{check:?}");
+    }
+    sync(&scratch, &commit, &request(&commit, ["p/line:projects/line"])).unwrap();
+    let mut after = scratch.files("data");
+    assert!(after.remove(&b"projects/line/x"[..]).is_some());
+    assert_eq!(after, before);
 }
 
 #[test]
