@@ -37,6 +37,8 @@ const TRUST_GROUP: &str = "certificates.k8s.io";
 const TRUST_VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
 /// How often a cluster without ClusterTrustBundles is asked again.
 const DISCOVER: Duration = Duration::from_mins(1);
+/// How soon a cluster that did not answer is asked again.
+const ASK_AGAIN: Duration = Duration::from_secs(5);
 /// The characters of a hash.
 const HASH: usize = 16;
 
@@ -245,12 +247,19 @@ async fn config_map(bootstrap: &Bootstrap, named: &ConfigMapKey, roots: &[Vec<u8
 async fn trust_bundle(bootstrap: &Bootstrap, named: &TrustBundle, roots: &[Vec<u8>]) {
     set(bootstrap, Copied::CaBundle, None, Source::Unknown);
     let resource = loop {
-        if let Some(resource) = discover(&bootstrap.0.client).await {
-            break resource;
+        match discover(&bootstrap.0.client).await {
+            Ok(Some(resource)) => break resource,
+            Ok(None) => {
+                let why = "the cluster has no ClusterTrustBundles: enable them, or use a ConfigMap";
+                set(bootstrap, Copied::CaBundle, None, Source::Missing(why.to_owned()));
+                tokio::time::sleep(DISCOVER).await;
+            }
+            // What is not known is not missing: the copies stay.
+            Err(error) => {
+                tracing::warn!(%error, "failed to ask whether the cluster has ClusterTrustBundles");
+                tokio::time::sleep(ASK_AGAIN).await;
+            }
         }
-        let why = "the cluster has no ClusterTrustBundles: enable them, or use a ConfigMap";
-        set(bootstrap, Copied::CaBundle, None, Source::Missing(why.to_owned()));
-        tokio::time::sleep(DISCOVER).await;
     };
     let (field, text) = match (&named.name, &named.signer_name) {
         (Some(name), _) => (format!("metadata.name={name}"), format!("ClusterTrustBundle/{name}")),
@@ -290,22 +299,26 @@ async fn trust_bundle(bootstrap: &Bootstrap, named: &TrustBundle, roots: &[Vec<u
     .await;
 }
 
-/// Finds the version of ClusterTrustBundle that the cluster serves.
-async fn discover(client: &Client) -> Option<ApiResource> {
+/// Finds the version of ClusterTrustBundle that the cluster serves, if it has the kind.
+async fn discover(client: &Client) -> kube::Result<Option<ApiResource>> {
     for version in TRUST_VERSIONS {
         let api_version = format!("{TRUST_GROUP}/{version}");
-        let Ok(served) = client.list_api_group_resources(&api_version).await else { continue };
+        let served = match client.list_api_group_resources(&api_version).await {
+            Ok(served) => served,
+            Err(kube::Error::Api(status)) if status.code == 404 => continue,
+            Err(error) => return Err(error),
+        };
         if served.resources.iter().any(|it| it.name == "clustertrustbundles") {
-            return Some(ApiResource {
+            return Ok(Some(ApiResource {
                 group: TRUST_GROUP.to_owned(),
                 version: version.to_owned(),
                 api_version,
                 kind: "ClusterTrustBundle".to_owned(),
                 plural: "clustertrustbundles".to_owned(),
-            });
+            }));
         }
     }
-    None
+    Ok(None)
 }
 
 /// Makes the two files of the certificates.

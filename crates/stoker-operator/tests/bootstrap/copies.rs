@@ -248,16 +248,3 @@ async fn fields_that_another_manager_owns_are_taken_back() {
     })
     .await;
 }
-
-// A source of a kind that the cluster does not serve is named.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_without_trust_bundles_says_so() {
-    let world = World::bare().await;
-    let mut spec = policy();
-    spec["caBundle"]["source"] =
-        json!({ "clusterTrustBundle": { "signerName": "example.com/ca" } });
-    world.pull_secret(&login("first")).await;
-    world.policy(&spec).await;
-    let message = world.reason("SecretsReplicated", "ReplicaSourceMissing").await;
-    assert!(message.contains("the cluster has no ClusterTrustBundles"), "{message}");
-}

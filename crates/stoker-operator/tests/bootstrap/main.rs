@@ -8,4 +8,5 @@ mod copies;
 mod kubelet;
 mod pods;
 mod repair;
+mod trust_bundle;
 mod world;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::io::Write as _;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Once;
 use std::time::{Duration, Instant};
@@ -20,6 +22,7 @@ use stoker_testkit::cluster::Cluster;
 use stoker_testkit::https::{Connection, trusting};
 use stoker_testkit::node::succeed;
 use stoker_testkit::process::{self, Guarded};
+use stoker_testkit::proxy::FaultProxy;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{Mutex, MutexGuard};
@@ -41,6 +44,7 @@ pub(crate) struct World {
     health: u16,
     metrics: u16,
     operator: Option<Guarded>,
+    kubeconfig: PathBuf,
     namespaces: Vec<String>,
     _turn: MutexGuard<'static, ()>,
 }
@@ -64,9 +68,11 @@ fn port() -> u16 {
     TcpListener::bind("[::]:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A certificate, as PEM.
+/// The certificate of an authority, as PEM.
 pub(crate) fn certificate(name: &str) -> String {
-    rcgen::generate_simple_self_signed([name.to_owned()]).unwrap().cert.pem()
+    let mut about = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
+    about.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    about.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap().pem()
 }
 
 /// The content of a pull secret.
@@ -107,6 +113,7 @@ impl World {
             health: port(),
             metrics: port(),
             operator: None,
+            kubeconfig: cluster().kubeconfig().to_owned(),
             namespaces: Vec::new(),
             _turn: turn,
         };
@@ -172,13 +179,37 @@ impl World {
             format!("--webhook-configuration={CONFIGURATION}"),
             "--certificate-names=127.0.0.1".to_owned(),
         ]);
-        command.env("KUBECONFIG", cluster().kubeconfig()).stdout(Stdio::null());
+        command.env("KUBECONFIG", &self.kubeconfig).stdout(Stdio::null());
         self.operator = Some(Guarded::spawn(command).unwrap());
     }
 
     /// Kills the operator.
     pub(crate) fn stop(&mut self) {
         self.operator = None;
+    }
+
+    /// Puts a proxy between the operator and the API server, from its next start on.
+    pub(crate) async fn proxy(&mut self) -> FaultProxy {
+        let proxy = FaultProxy::start(cluster().config().await).unwrap();
+        self.kubeconfig = cluster().directory().join("bootstrap-proxy.yaml");
+        std::fs::write(&self.kubeconfig, proxy.kubeconfig()).unwrap();
+        proxy
+    }
+
+    /// Creates or changes an object that names its kind.
+    pub(crate) fn put(&self, object: &Value) {
+        succeed_with(&["apply", "--server-side"], object);
+    }
+
+    /// Removes an object that names its kind.
+    pub(crate) fn remove(&self, object: &Value) {
+        succeed_with(&["delete"], object);
+    }
+
+    /// Says whether the API server serves this version of a kind.
+    pub(crate) async fn serves(&self, version: &str, plural: &str) -> bool {
+        let served = self.client.list_api_group_resources(version).await;
+        served.is_ok_and(|it| it.resources.iter().any(|it| it.name == plural))
     }
 
     /// Waits until the operator is ready.
@@ -333,12 +364,19 @@ impl Drop for World {
     fn drop(&mut self) {
         self.stop();
         let mut command = cluster().kubectl();
-        command.args(["delete", "mutatingwebhookconfiguration", CONFIGURATION]);
+        let configuration = format!("mutatingwebhookconfiguration/{CONFIGURATION}");
+        command.args(["delete", "--ignore-not-found", "podbootstrap/default", &configuration]);
         command.stdout(Stdio::null()).stderr(Stdio::null()).status().ok();
         let mut command = cluster().kubectl();
         command.args(["delete", "namespace", "--wait=false"]).args(&self.namespaces);
         command.stdout(Stdio::null()).stderr(Stdio::null()).status().ok();
     }
+}
+
+fn succeed_with(arguments: &[&str], object: &Value) {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(object.to_string().as_bytes()).unwrap();
+    succeed(cluster().kubectl().args(arguments).arg("--filename").arg(file.path()));
 }
 
 async fn get(port: u16, path: &str) -> Option<String> {

@@ -151,6 +151,9 @@ fn apiserver_command(
         .arg("--allow-privileged=true")
         .arg("--authorization-mode=Node,RBAC")
         .arg("--enable-admission-plugins=NodeRestriction")
+        // Off by default, and known to every version; the oldest one serves no such kind.
+        .arg("--feature-gates=ClusterTrustBundle=true")
+        .arg("--runtime-config=certificates.k8s.io/v1beta1/clustertrustbundles=true")
         .arg(format!("--client-ca-file={}", file("ca.crt")))
         .arg(format!("--tls-cert-file={}", file("apiserver.crt")))
         .arg(format!("--tls-private-key-file={}", file("apiserver.key")))
