@@ -3,6 +3,7 @@
 //! Programs are linked statically and cargo builds them in a profile of their own, so that tests
 //! do not pay for the optimisations of a release.
 
+mod bar;
 mod sbom;
 mod target;
 
@@ -16,6 +17,7 @@ use stoker_image::{Architecture, Compression, Image};
 
 use crate::{debian, step};
 
+use bar::Limits;
 pub(crate) use sbom::document;
 pub(crate) use target::Target;
 
@@ -52,13 +54,30 @@ struct Product {
     /// Cargo's profile for a release. The operator unwinds, so that one request that panics does
     /// not end the others; the agent aborts, because its supervisor starts the worker again.
     dist: &'static str,
+    /// The stand-in does not ship and has none.
+    limits: Option<Limits>,
     assemble: fn(&Recipe<'_>) -> Result<Image, stoker_image::Error>,
 }
 
 const PRODUCTS: [Product; 3] = [
-    Product { name: "stoker-operator", dist: "dist-unwind", assemble: |recipe| recipe.operator() },
-    Product { name: "stoker-agent", dist: "dist", assemble: |recipe| recipe.agent() },
-    Product { name: "fake-gateway", dist: "dist", assemble: |recipe| recipe.gateway() },
+    Product {
+        name: "stoker-operator",
+        dist: "dist-unwind",
+        limits: Some(Limits { archive: 17_000_000, own: 5_750_000 }),
+        assemble: |recipe| recipe.operator(),
+    },
+    Product {
+        name: "stoker-agent",
+        dist: "dist",
+        limits: Some(Limits { archive: 16_000_000, own: 5_000_000 }),
+        assemble: |recipe| recipe.agent(),
+    },
+    Product {
+        name: "fake-gateway",
+        dist: "image",
+        limits: None,
+        assemble: |recipe| recipe.gateway(),
+    },
 ];
 
 /// How programs are built.
@@ -112,7 +131,11 @@ pub(crate) fn release(target: &Target, output: &Path, build: Build) -> anyhow::R
         target.build(profile, &[product.name])?;
         let image = product.image(target, profile, VERSION)?;
         let name = format!("{}-{VERSION}-linux-{}", product.name, target.architecture().name());
-        save(&image, Compression::Gzip, &output.join(format!("{name}.tar")))?;
+        let archive = output.join(format!("{name}.tar"));
+        save(&image, Compression::Gzip, &archive)?;
+        if build == Build::Small {
+            bar::check(product, &image, &archive)?;
+        }
         let text = sbom::document(product.name, target.triple(), Some(&image))?;
         fs::write(output.join(format!("{name}.spdx.json")), text)?;
         target.try_image(&image, product.name)?;
@@ -176,6 +199,7 @@ fn write(arguments: &Arguments) -> anyhow::Result<Vec<PathBuf>> {
         let path = output.join(format!("{}.tar", product.name));
         save(&image, compression, &path)?;
         if arguments.dist {
+            bar::check(product, &image, &path)?;
             let text = sbom::document(product.name, target.triple(), Some(&image))?;
             fs::write(output.join(format!("{}.spdx.json", product.name)), text)?;
         }

@@ -4,16 +4,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::image::{Entry, Image};
-use crate::{Error, sha256};
+use crate::{Error, gzip, sha256};
 
 /// Every file is as old as the epoch: an archive must not depend on when it was made.
 const CREATED: &str = "1970-01-01T00:00:00Z";
@@ -76,7 +74,7 @@ pub(crate) fn write(image: &Image, path: &Path, compression: Compression) -> Res
     let configuration_name = format!("{}.json", sha256(&[configuration.as_bytes()]));
     let (layer_name, layer) = match compression {
         Compression::None => ("layer.tar", layer),
-        Compression::Gzip => ("layer.tar.gz", gzip(layer)?),
+        Compression::Gzip => ("layer.tar.gz", gzip(&layer)),
     };
     let manifest = json!([{
         "Config": configuration_name, "RepoTags": [image.name], "Layers": [layer_name],
@@ -98,7 +96,8 @@ pub(crate) fn write(image: &Image, path: &Path, compression: Compression) -> Res
     write().map_err(failed)
 }
 
-fn layer(image: &Image) -> io::Result<Vec<u8>> {
+/// The files of the image as an archive.
+pub(crate) fn layer(image: &Image) -> io::Result<Vec<u8>> {
     let mut layer = tar::Builder::new(Vec::new());
     let parents = parents(image);
     let entries = image.entries.iter().map(|(path, entry)| (path.as_path(), entry));
@@ -161,27 +160,4 @@ fn header(kind: tar::EntryType, size: usize, mode: u32) -> tar::Header {
     header.set_gid(0);
     header.set_mtime(0);
     header
-}
-
-/// Compresses with the program of this machine, which is quick in builds of this crate that are
-/// not optimised. `-n` leaves name and time out.
-fn gzip(layer: Vec<u8>) -> Result<Vec<u8>, Error> {
-    let run = |source| Error::Run { program: "gzip", source };
-    let mut child = Command::new("gzip")
-        .args(["-n", "-9"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(run)?;
-    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let writer = thread::spawn(move || stdin.map_or(Ok(()), |mut pipe| pipe.write_all(&layer)));
-    let mut compressed = Vec::new();
-    stdout.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut compressed)).map_err(run)?;
-    let written = writer.join().map_err(|_| run(io::Error::other("the writer panicked")))?;
-    written.map_err(run)?;
-    let status = child.wait().map_err(run)?;
-    if !status.success() {
-        return Err(run(io::Error::other(format!("it ended with {status}"))));
-    }
-    Ok(compressed)
 }

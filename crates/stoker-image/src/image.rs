@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::archive::{self, Compression};
-use crate::{Distribution, Error, library};
+use crate::{Distribution, Error, gzip, library};
 
 /// Linked statically, so it needs no library in the image.
 const BUSYBOX: &str = "/bin/busybox";
@@ -213,6 +213,15 @@ impl Image {
             write().map_err(|source| Error::Write { path: path.clone(), source })?;
         }
         Ok(())
+    }
+
+    /// Returns how many bytes the files that are chosen by their paths have, gzipped.
+    pub fn gzipped_size(&self, is_chosen: impl Fn(&Path) -> bool) -> Result<usize, Error> {
+        let chosen = self.entries.iter().filter(|(path, _)| is_chosen(path));
+        let entries = chosen.map(|(path, entry)| (path.clone(), entry.clone())).collect();
+        let layer = archive::layer(&Self { entries, ..self.clone() });
+        let layer = layer.map_err(|source| Error::Write { path: "layer.tar".into(), source })?;
+        Ok(gzip(&layer).len())
     }
 
     /// Writes the archive.

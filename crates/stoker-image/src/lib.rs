@@ -11,6 +11,7 @@
 mod archive;
 mod digest;
 mod error;
+mod gzip;
 mod image;
 mod library;
 mod machine;
@@ -19,5 +20,6 @@ pub mod recipe;
 pub use archive::{Compression, Manifest};
 pub use digest::sha256;
 pub use error::Error;
+pub use gzip::gzip;
 pub use image::Image;
 pub use machine::{Architecture, Distribution};

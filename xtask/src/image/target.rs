@@ -14,6 +14,9 @@ use crate::step;
 
 /// The cross compiler, which links, too.
 const CROSS_COMPILER: &str = "aarch64-linux-gnu-gcc";
+/// Programs that ship have one copy of functions that are alike, and short relocations.
+const SMALL: &str = "-C link-arg=-fuse-ld=lld -C link-arg=-Wl,--icf=all \
+                     -C link-arg=-Wl,-z,pack-relative-relocs";
 /// Runs programs of the other architecture.
 const EMULATOR: &str = "qemu-aarch64-static";
 
@@ -91,9 +94,17 @@ impl Target {
         command.args(["--target", &self.triple]);
         command.args(packages.iter().flat_map(|package| ["--package", package]));
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        if let Some(flags) = self.flags {
+        let mut flags: Vec<String> = self.flags.into_iter().map(str::to_owned).collect();
+        if profile.starts_with("dist") {
+            flags.push(SMALL.to_owned());
+            // Panics name files of dependencies, and where those are is not part of a release.
+            flags.push(format!("--remap-path-prefix={}=", dependencies()?.display()));
+            command.env("COMPILER_PATH", linkers()?);
+            command.args(["--features", "stoker-runtime/small"]);
+        }
+        if !flags.is_empty() {
             let variable = self.triple.replace('-', "_").to_uppercase();
-            command.env(format!("CARGO_TARGET_{variable}_RUSTFLAGS"), flags);
+            command.env(format!("CARGO_TARGET_{variable}_RUSTFLAGS"), flags.join(" "));
         }
         step::shown(&mut command)
     }
@@ -156,6 +167,22 @@ impl Target {
         command.arg(root.join(program));
         command
     }
+}
+
+/// Where cargo unpacks what we depend on.
+fn dependencies() -> anyhow::Result<PathBuf> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
+    Ok(home.context("cargo has no home directory")?.join("registry/src"))
+}
+
+/// Where C compilers find the linker that Rust brings.
+fn linkers() -> anyhow::Result<PathBuf> {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let libraries = step::output(Command::new(rustc).args(["--print", "target-libdir"]))?;
+    let directory = Path::new(libraries.trim()).with_file_name("bin/gcc-ld");
+    ensure!(directory.is_dir(), "Rust's linker is not in {}", directory.display());
+    Ok(directory)
 }
 
 fn has_standard_library(triple: &str) -> anyhow::Result<bool> {

@@ -1,11 +1,10 @@
 //! Archives of a release: entries as given, owned by root, with the time 0.
 
-use std::fs::File;
-use std::io::Write as _;
+use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
+use stoker_image::gzip;
 
 /// A file of an archive: its path, its bytes and its mode.
 pub(super) type Member<'a> = (&'a str, &'a [u8], u32);
@@ -22,12 +21,6 @@ pub(super) fn write(path: &Path, files: &[Member<'_>]) -> anyhow::Result<()> {
         header.set_mtime(0);
         archive.append_data(&mut header, name, *bytes)?;
     }
-    let archive = archive.into_inner()?;
-    // Without a name and a time in its header.
-    let mut gzip = Command::new("gzip");
-    gzip.args(["-n", "-9"]).stdin(Stdio::piped()).stdout(File::create(path)?);
-    let mut child = gzip.spawn().context("failed to start gzip")?;
-    child.stdin.take().context("gzip has an input")?.write_all(&archive)?;
-    ensure!(child.wait()?.success(), "gzip failed");
-    Ok(())
+    fs::write(path, gzip(&archive.into_inner()?))
+        .with_context(|| format!("failed to write {}", path.display()))
 }
