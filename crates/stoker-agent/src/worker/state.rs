@@ -211,6 +211,8 @@ impl State {
         match self.history.failure.as_ref().filter(|failure| failure.goal == *goal) {
             Some(failure) if failure.is_source => Wait::Git(&failure.message),
             Some(_) => Wait::Fault,
+            // A dry run is done, and brings no files.
+            None if self.history.applied.as_ref() == Some(goal) => Wait::Nothing,
             None => Wait::Run { is_writing: false },
         }
     }
@@ -276,3 +278,6 @@ impl State {
         self.history.note_broken(job, now);
     }
 }
+
+#[cfg(test)]
+mod tests;
