@@ -72,9 +72,11 @@ impl History {
         self.applied = Some(job.goal.clone());
         self.failure = None;
         if job.kind == Kind::Check {
-            // A run that brings another commit looks only at what it touches.
-            let is_whole =
-                report.previous_commit.is_none() || report.previous_commit == report.commit;
+            // A run that brings another commit looks only at what it touches. A dry run brings
+            // none: it would be owed for ever.
+            let is_whole = job.goal.profile.dry_run
+                || report.previous_commit.is_none()
+                || report.previous_commit == report.commit;
             self.is_check_owed = !is_whole;
             self.checked = Some(now);
         }
@@ -213,6 +215,17 @@ mod tests {
         history.take(&job(Kind::Check), &ran(COMMIT, Scan::Done), now);
         assert!(!history.is_check_owed);
         assert_eq!((history.checked, history.applied), (Some(now), Some(plain_goal())));
+    }
+
+    // R20: a dry run leaves the live commit, so it never brings the announced one.
+    #[test]
+    fn a_dry_run_beside_another_live_commit_is_not_repeated_at_once() {
+        let (mut history, now) = (History::default(), Instant::now());
+        let mut dry = job(Kind::Check);
+        dry.goal.profile.dry_run = true;
+        history.take(&dry, &ran(OTHER, Scan::Skipped), now);
+        let until = Some(now + crate::decide::CHECK_PERIOD);
+        assert_eq!(step_to(&dry.goal, &history, now), Step::Wait { until });
     }
 
     // S6: after commissioning the files are checked, once.
