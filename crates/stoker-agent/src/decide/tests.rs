@@ -39,6 +39,7 @@ fn settled(goal: Goal, now: Instant) -> History {
 }
 
 // R38: a running sync finishes when a pause comes, and no new one begins.
+// F24: nor does one begin for what the running one is for.
 #[test]
 fn nothing_is_done_without_a_goal_and_a_run_under_way_is_left_alone() {
     let (now, goal) = (Instant::now(), plain_goal());

@@ -16,6 +16,7 @@ fn commit(text: &str) -> Commit {
     Commit::parse(text).unwrap()
 }
 
+// F23
 #[test]
 fn a_plain_pod_gets_the_announced_commit_with_the_default_profile() {
     let goal = of(&metadata(), &[]).unwrap();
