@@ -100,14 +100,35 @@ pub struct Hint {
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Commits were pushed to these branches.
-    Push(Vec<String>),
-    /// These tags were pushed.
-    Tag(Vec<String>),
+    /// These branches and tags were pushed, in one go.
+    Push {
+        /// The branches.
+        branches: Vec<String>,
+        /// The tags.
+        tags: Vec<String>,
+    },
     /// A ref is asked for: by a release, a promotion or a person.
     Request(String),
     /// Nothing that asks for anything; the text says what.
     Nothing(&'static str),
+}
+
+impl Event {
+    fn branch(name: &str) -> Self {
+        Self::Push { branches: vec![name.to_owned()], tags: Vec::new() }
+    }
+
+    fn tag(name: &str) -> Self {
+        Self::Push { branches: Vec::new(), tags: vec![name.to_owned()] }
+    }
+
+    /// Returns the push of these branches and tags, if there are any.
+    fn push(branches: Vec<String>, tags: Vec<String>) -> Self {
+        if branches.is_empty() && tags.is_empty() {
+            return Self::Nothing("no branch and no tag was pushed");
+        }
+        Self::Push { branches, tags }
+    }
 }
 
 impl<'a> Delivery<'a> {
@@ -137,10 +158,10 @@ pub fn recognise(delivery: &Delivery<'_>) -> Option<Hint> {
 /// Splits a full ref: `refs/heads/main` is a push to `main`, `refs/tags/v1` the tag `v1`.
 fn event_of(full: &str) -> Event {
     if let Some(branch) = full.strip_prefix("refs/heads/") {
-        return Event::Push(vec![branch.to_owned()]);
+        return Event::branch(branch);
     }
     match full.strip_prefix("refs/tags/") {
-        Some(tag) => Event::Tag(vec![tag.to_owned()]),
+        Some(tag) => Event::tag(tag),
         None => Event::Nothing("the ref is neither a branch nor a tag"),
     }
 }
@@ -183,13 +204,9 @@ fn push(delivery: &Delivery<'_>) -> Event {
 /// Returns the event of a created ref as GitHub and Gitea send it.
 fn create(delivery: &Delivery<'_>) -> Event {
     match (delivery.text("ref_type"), delivery.text("ref")) {
-        (Some("tag"), Some(tag)) => {
-            let tag = tag.strip_prefix("refs/tags/").unwrap_or(tag);
-            Event::Tag(vec![tag.to_owned()])
-        }
+        (Some("tag"), Some(tag)) => Event::tag(tag.strip_prefix("refs/tags/").unwrap_or(tag)),
         (Some("branch"), Some(branch)) => {
-            let branch = branch.strip_prefix("refs/heads/").unwrap_or(branch);
-            Event::Push(vec![branch.to_owned()])
+            Event::branch(branch.strip_prefix("refs/heads/").unwrap_or(branch))
         }
         _ => Event::Nothing("neither a branch nor a tag was created"),
     }

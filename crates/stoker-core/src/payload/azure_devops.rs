@@ -35,14 +35,7 @@ fn pushed(delivery: &Delivery<'_>) -> Event {
     let under = |prefix: &str| -> Vec<String> {
         names.iter().filter_map(|full| full.strip_prefix(prefix)).map(str::to_owned).collect()
     };
-    let (branches, tags) = (under("refs/heads/"), under("refs/tags/"));
-    if !branches.is_empty() {
-        Event::Push(branches)
-    } else if !tags.is_empty() {
-        Event::Tag(tags)
-    } else {
-        Event::Nothing("no branch and no tag was pushed")
-    }
+    Event::push(under("refs/heads/"), under("refs/tags/"))
 }
 
 /// Returns the path of an HTTPS URL. The host is not looked at.

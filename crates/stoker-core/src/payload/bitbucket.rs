@@ -39,7 +39,7 @@ fn cloud(delivery: &Delivery<'_>) -> Event {
         let matching = (0..LISTED).filter(|index| change(*index, "type") == Some(kind));
         matching.filter_map(|index| change(index, "name")).map(str::to_owned).collect()
     };
-    events(of_kind("branch"), of_kind("tag"))
+    Event::push(of_kind("branch"), of_kind("tag"))
 }
 
 fn server(delivery: &Delivery<'_>) -> Event {
@@ -49,15 +49,5 @@ fn server(delivery: &Delivery<'_>) -> Event {
     let under = |prefix: &str| {
         refs.iter().filter_map(|full| full.strip_prefix(prefix)).map(str::to_owned).collect()
     };
-    events(under("refs/heads/"), under("refs/tags/"))
-}
-
-fn events(branches: Vec<String>, tags: Vec<String>) -> Event {
-    if !branches.is_empty() {
-        Event::Push(branches)
-    } else if !tags.is_empty() {
-        Event::Tag(tags)
-    } else {
-        Event::Nothing("no branch and no tag was pushed")
-    }
+    Event::push(under("refs/heads/"), under("refs/tags/"))
 }

@@ -81,8 +81,10 @@ pub fn decide(hint: &Hint, situation: Situation<'_>) -> Outcome {
     let followed = Followed::of(situation);
     match &hint.event {
         Event::Nothing(reason) => Outcome::Ignore((*reason).to_owned()),
-        Event::Push(branches) => followed.pushed(branches, hint.source),
-        Event::Tag(tags) => followed.tagged(tags, situation.now),
+        Event::Push { branches, tags } => match followed.pushed(branches, hint.source) {
+            Outcome::Ignore(_) if !tags.is_empty() => followed.tagged(tags, situation),
+            outcome => outcome,
+        },
         Event::Request(wanted) => followed.requested(wanted, hint, situation),
     }
 }
@@ -137,14 +139,18 @@ impl<'a> Followed<'a> {
         Outcome::Ignore(format!("this GatewaySync follows {:?}, not {branch:?}", short(effective)))
     }
 
-    fn tagged(&self, tags: &[String], now: Timestamp) -> Outcome {
+    fn tagged(&self, tags: &[String], situation: Situation<'_>) -> Outcome {
         let effective = self.effective();
         if is_range(self.spec) || tags.iter().any(|tag| short(effective) == tag) {
             return Outcome::Recheck(short(effective).to_owned());
         }
         match tags {
             [tag, ..] if self.is_tag && RefName::parse(tag).is_ok() => {
-                Outcome::Request { git_ref: tag.clone(), at: now }
+                // An old push says nothing about what came after it.
+                if situation.is_repeated {
+                    return Outcome::Recheck(short(effective).to_owned());
+                }
+                Outcome::Request { git_ref: tag.clone(), at: situation.now }
             }
             _ => Outcome::Ignore(format!(
                 "a tag was pushed, and this GatewaySync follows {:?}",

@@ -42,5 +42,5 @@ fn moved(revision: &str) -> Event {
     if name.starts_with("refs/") {
         return event_of(name);
     }
-    Event::Push(vec![name.to_owned()])
+    Event::branch(name)
 }

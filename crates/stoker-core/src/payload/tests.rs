@@ -59,7 +59,7 @@ fn fixture(name: &str) -> &'static str {
 }
 
 fn push_to(branch: &str) -> Event {
-    Event::Push(vec![branch.to_owned()])
+    Event::branch(branch)
 }
 
 /// What a fixture is expected to say.
@@ -88,7 +88,7 @@ fn case(fixture: &'static str, header: (&'static str, &'static str), event: Even
 
 #[test]
 fn real_bodies_of_every_format_are_recognised() {
-    let tag = || Event::Tag(vec!["v2.1.0".to_owned()]);
+    let tag = || Event::tag("v2.1.0");
     let release = || Event::Request("v2.1.0".to_owned());
     let none = ("content-type", "application/json");
     for expected in [
@@ -225,7 +225,7 @@ fn a_push_to_the_followed_branch_is_a_recheck_and_to_another_nothing() {
 
 #[test]
 fn a_pushed_tag_counts_for_ranges_and_for_tags() {
-    let tag = || Event::Tag(vec!["v2.1.0".to_owned()]);
+    let tag = || Event::tag("v2.1.0");
     let range = "semver:>=2.0 <3";
     assert_eq!(outcome(tag(), &plant(range)), Outcome::Recheck(range.to_owned()));
     assert_eq!(outcome(tag(), &plant("refs/tags/v2.0.0")), request_of("v2.1.0"));
@@ -286,6 +286,35 @@ fn a_repeated_delivery_rechecks_and_an_older_request_undoes_nothing() {
     // A script that asks again means it.
     let script = Hint { source: Requester::Generic, ..hint(Event::Request("v1".to_owned())) };
     assert_eq!(judged(&script, &sync, true), request_of("v1"));
+}
+
+// E3
+#[test]
+fn a_repeated_push_of_a_tag_does_not_request_it_again() {
+    let old = hint(Event::tag("v1.1.0"));
+    let sync = requested("v1.0.0", "v1.2.0");
+    assert_eq!(judged(&old, &sync, false), request_of("v1.1.0"));
+    assert_eq!(judged(&old, &sync, true), Outcome::Recheck("v1.2.0".to_owned()));
+}
+
+#[test]
+fn a_tag_that_is_pushed_together_with_a_branch_counts_as_well() {
+    let cloud = r#"{"push":{"changes":[{"new":{"type":"branch","name":"main"}},{"new":{"type":"tag","name":"v2.1.0"}}]}}"#;
+    let server = r#"{"changes":[{"ref":{"id":"refs/heads/main"},"type":"UPDATE"},{"ref":{"id":"refs/tags/v2.1.0"},"type":"ADD"}]}"#;
+    let azure = r#"{"eventType":"git.push","publisherId":"tfs","resource":{"refUpdates":[{"name":"refs/heads/main","newObjectId":"1"},{"name":"refs/tags/v2.1.0","newObjectId":"2"}]}}"#;
+    for (header, body) in [
+        (("x-event-key", "repo:push"), cloud),
+        (("x-event-key", "repo:refs_changed"), server),
+        (("content-type", "application/json"), azure),
+    ] {
+        let hint = read(&[header], body).unwrap();
+        let outcome = |git_ref: &str| judged(&hint, &plant(git_ref), false);
+        let range = "semver:>=2.0 <3";
+        assert_eq!(outcome("main"), Outcome::Recheck("main".to_owned()), "{body}");
+        assert_eq!(outcome(range), Outcome::Recheck(range.to_owned()), "{body}");
+        assert_eq!(outcome("v2.0.0"), request_of("v2.1.0"), "{body}");
+        assert!(matches!(outcome("dev"), Outcome::Ignore(_)), "{body}");
+    }
 }
 
 // E8
