@@ -5,6 +5,7 @@
 //!   or ref is not resolved, the last good announcement stays whole.
 //! - Where the profiles are invalid, the last published metadata stays, except for what stops
 //!   agents: `paused`, `terminating` and `requestedAt`.
+//!   Host keys are kept up to date all the same.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +52,13 @@ pub struct Sources<'a> {
 pub fn build(sources: &Sources<'_>) -> Option<Metadata> {
     let base = match (sources.profiles, sources.previous) {
         (Some(profiles), previous) => whole(sources, profiles, previous)?,
-        (None, Some(previous)) => previous.clone(),
+        (None, Some(previous)) => {
+            // Host keys are the server's, and no matter of profiles.
+            let is_of_spec = Some(&previous.git_url) == sources.url;
+            let pinned = sources.known_hosts.map(ToOwned::to_owned);
+            let known_hosts = if is_of_spec { pinned } else { previous.known_hosts.clone() };
+            Metadata { known_hosts, ..previous.clone() }
+        }
         (None, None) => return None,
     };
     Some(Metadata {

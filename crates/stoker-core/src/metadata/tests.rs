@@ -4,7 +4,7 @@ use stoker_api::contract::metadata::PausedBy;
 use stoker_api::names::Annotation;
 
 use super::*;
-use crate::reconcile::{Observed, Remote};
+use crate::reconcile::{HostKeys, Observed, Remote, Verdict, Write};
 use crate::testing::{
     commit, decided, observed, plant, pod, published, resolved, settled, stored, unreachable,
 };
@@ -82,6 +82,47 @@ fn invalid_profiles_leave_what_is_published_except_for_a_pause() {
     let before = observed.published.clone().unwrap().unwrap();
     let next = published(&decided(&sync, &observed)).unwrap();
     assert_eq!(next, Metadata { is_paused: true, paused_by: Some(PausedBy::Spec), ..before });
+}
+
+// A write that fails, or an operator that ends between two, must not lose what a person asked for.
+#[test]
+fn a_host_key_is_to_be_forgotten_until_none_or_another_one_is_published() {
+    let is_done = |verdict: &Verdict| {
+        verdict.writes.iter().any(|write| match write {
+            Write::Annotations(changes) => changes.get(&Annotation::ForgetHostKey) == Some(&None),
+            _ => false,
+        })
+    };
+    let pinned = |key: Option<&str>| HostKeys::Pinned(key.map(ToOwned::to_owned));
+    let (mut sync, mut observed) = (stored(plant()), observed(Vec::new()));
+    observed.host_keys = pinned(Some("old"));
+    settled(&mut sync, &mut observed);
+    sync = stored(plant().annotation(Annotation::ForgetHostKey, "true"));
+    (observed.host_keys, observed.remote) = (pinned(None), Remote::Asked);
+    let first = decided(&sync, &observed);
+    assert_eq!(published(&first).unwrap().known_hosts, None);
+    assert!(!is_done(&first));
+    let mut dropped = observed.clone();
+    settled(&mut sync.clone(), &mut dropped);
+    assert!(is_done(&decided(&sync, &dropped)));
+    // The first write failed, and the remote has answered since.
+    (observed.host_keys, observed.remote) = (pinned(Some("new")), resolved(commit('a')));
+    let second = settled(&mut sync, &mut observed);
+    assert_eq!(published(&second).unwrap().known_hosts.as_deref(), Some("new"));
+    assert!(!is_done(&second));
+    assert!(is_done(&decided(&sync, &observed)));
+}
+
+#[test]
+fn a_host_key_is_forgotten_where_the_profiles_are_invalid_too() {
+    let (mut sync, mut observed) = (stored(plant()), observed(Vec::new()));
+    observed.host_keys = HostKeys::Pinned(Some("old".into()));
+    settled(&mut sync, &mut observed);
+    sync = stored(plant().mapping("a", "../etc").annotation(Annotation::ForgetHostKey, "true"));
+    observed.host_keys = HostKeys::Pinned(None);
+    let before = observed.published.clone().unwrap().unwrap();
+    let next = published(&decided(&sync, &observed)).unwrap();
+    assert_eq!(next, Metadata { known_hosts: None, ..before });
 }
 
 #[test]

@@ -81,13 +81,20 @@ fn annotations(
         let annotations = sync.metadata.annotations.as_ref();
         annotations.is_some_and(|them| them.contains_key(annotation.as_str()))
     };
-    if present(Annotation::ForgetHostKey) {
+    if present(Annotation::ForgetHostKey) && is_host_key_forgotten(observed) {
         changes.insert(Annotation::ForgetHostKey, None);
     }
     if present(Annotation::AllowMassDelete) && is_deletion_over(sync, observed, wanted) {
         changes.insert(Annotation::AllowMassDelete, None);
     }
     changes
+}
+
+/// A host key is forgotten when none is published any more, or the one that was seen since.
+fn is_host_key_forgotten(observed: &Observed) -> bool {
+    let published = observed.published.as_ref().and_then(|it| it.as_ref().ok());
+    let known_hosts = published.and_then(|it| it.known_hosts.as_deref());
+    known_hosts.is_none() || known_hosts == observed.host_keys.pinned()
 }
 
 /// A confirmation has done its work when agents have seen it and none waits for it any more.
