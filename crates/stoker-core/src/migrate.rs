@@ -1,7 +1,7 @@
 //! Manifests of other tools -> manifests of Stoker, and a list of what did not come along.
 //!
 //! Reads git-sync (its ConfigMaps and its containers in pod specs), IgnitionSync, the kind Stoker,
-//! and GatewaySyncs of the Go operator. Every field is either translated or in [`Dropped`]: fields
+//! and GatewaySyncs of the Go operator. Every field is either translated or a [`Remark`]: fields
 //! are taken out of the source one by one, and what is left is listed.
 
 mod field;
@@ -38,13 +38,15 @@ pub struct Migration {
     /// Commands that change the workloads, in order.
     pub commands: Vec<String>,
     /// What did not come along.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<Remark>,
+    /// What the source does not have, and a gateway usually needs.
+    pub unset: Vec<Remark>,
 }
 
-/// A field that did not come along.
+/// A field that did not come along, or that is left to the user.
 #[derive(Serialize, Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "camelCase")]
-pub struct Dropped {
+pub struct Remark {
     /// The object, such as `IgnitionSync site1/plant`.
     pub object: String,
     /// The field.

@@ -33,10 +33,10 @@ Rights with --from-configmap: get configmaps, list statefulsets and deployments.
 
 /// Turn git-sync, IgnitionSync or the Go operator's manifests into manifests of Stoker
 ///
-/// Lists every field that does not come along, and why. Nothing is changed: the manifests are
-/// printed or written to a file, and the commands that change workloads are printed. With --data it
-/// then plans a sync against a copy of the gateway's data directory: exit 0 proves that the
-/// cut-over changes no file, exit 3 lists what it would change.
+/// Lists every field that does not come along or is left to you, and why. Nothing is changed: the
+/// manifests are printed or written to a file, and the commands that change workloads are printed.
+/// With --data it then plans a sync against a copy of the gateway's data directory: exit 0 proves
+/// that the cut-over changes no file, exit 3 lists what it would change.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -129,6 +129,10 @@ fn print(arguments: &Arguments, context: &Context, migration: &Migration, manife
     for dropped in &migration.dropped {
         let (object, field, reason) = (&dropped.object, &dropped.field, &dropped.reason);
         console.note(&format!("dropped {field} of {object}: {reason}"));
+    }
+    for unset in &migration.unset {
+        let (object, field, reason) = (&unset.object, &unset.field, &unset.reason);
+        console.note(&format!("not set {field} of {object}: {reason}"));
     }
     for command in &migration.commands {
         console.note(&format!("next: {command}"));

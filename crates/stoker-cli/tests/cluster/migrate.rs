@@ -36,7 +36,7 @@ fn a_git_sync_in_the_cluster_becomes_a_gatewaysync_that_the_cluster_takes() {
     let run = world.stoker(&words).exits(1);
     run.says(&["--map"]);
     let run = world.stoker(&[&words[..], &["--map", "projects:projects"]].concat()).exits(0);
-    run.says(&["dropped GITSYNC_SUBMODULES"]);
+    run.says(&["dropped GITSYNC_SUBMODULES", "not set spec.gateway.api"]);
     world.namespace.apply(&std::fs::read_to_string(file).unwrap());
     assert_eq!(world.sync("site")["spec"]["polling"]["interval"], "45s");
     // The printed command takes git-sync away and asks for an agent.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Dropped;
+use super::Remark;
 
 /// A document, and what is still in it.
 pub(super) struct Fields {
@@ -39,13 +39,13 @@ impl Fields {
     }
 
     /// Lists what is left; `reason` says why, by the path of the field.
-    pub(super) fn rest(self, root: &str, reason: impl Fn(&str) -> String) -> Vec<Dropped> {
+    pub(super) fn rest(self, root: &str, reason: impl Fn(&str) -> String) -> Vec<Remark> {
         let mut leaves = Vec::new();
         collect(&self.rest, String::new(), &mut leaves);
         let object = self.object;
         leaves
             .into_iter()
-            .map(|path| Dropped {
+            .map(|path| Remark {
                 object: object.clone(),
                 reason: reason(&path),
                 field: format!("{root}{path}"),

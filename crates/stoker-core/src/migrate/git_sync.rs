@@ -8,7 +8,7 @@ use stoker_api::names::API_VERSION;
 use super::field::put;
 use super::manifest::given_mappings;
 use super::workload::Workload;
-use super::{Dropped, Error, Migration, Options, check, described};
+use super::{Error, Migration, Options, Remark, check, described};
 
 /// The prefixes of git-sync's variables: version 4, and version 3.
 const PREFIXES: [&str; 2] = ["GITSYNC_", "GIT_SYNC_"];
@@ -30,6 +30,10 @@ const REASONS: [(&str, &str); 14] = [
     ("ADD_USER", "git runs without a passwd entry"),
     ("VERBOSE", "set the log level of the operator's chart"),
 ];
+
+/// What git-sync has no setting for.
+const WITHOUT_API_KEY: &str = "git-sync has no API key of the gateway; without one files arrive, and \
+                               the gateway is not asked to load them";
 
 /// The settings of a git-sync, from its ConfigMap, its environment and its flags.
 struct Settings<'a> {
@@ -164,16 +168,21 @@ impl<'a> Settings<'a> {
             "spec": spec,
         });
         check(&object, &sync)?;
+        migration.unset.push(Remark {
+            object: described(&sync),
+            field: "spec.gateway.api".to_owned(),
+            reason: WITHOUT_API_KEY.to_owned(),
+        });
         migration.objects.push(sync);
         for name in self.values.keys() {
-            migration.dropped.push(Dropped {
+            migration.dropped.push(Remark {
                 object: object.clone(),
                 field: format!("{}{name}", PREFIXES[0]),
                 reason: reason(name),
             });
         }
         for name in &self.foreign {
-            migration.dropped.push(Dropped {
+            migration.dropped.push(Remark {
                 object: object.clone(),
                 field: name.clone(),
                 reason: "not a setting of git-sync; a script of yours read it".to_owned(),

@@ -72,6 +72,9 @@ fn git_sync_becomes_a_gatewaysync_with_its_secret() {
     });
     assert_eq!(migration.objects, [expected]);
     assert_eq!(dropped(&migration), ["GITSYNC_DEPTH", "GITSYNC_ONE_TIME", "SITE_NUMBER"]);
+    // It asks no gateway to load files, and says so.
+    let [unset] = &migration.unset[..] else { panic!("{:?}", migration.unset) };
+    assert_eq!((&*unset.object, &*unset.field), ("GatewaySync line/site", "spec.gateway.api"));
     let command = &migration.commands[0];
     assert!(command.starts_with("kubectl patch statefulset site -n line --type=strategic -p '"));
     assert!(command.contains(r#""initContainers":[{"$patch":"delete","name":"git-sync"}]"#));
@@ -189,7 +192,8 @@ fn a_gatewaysync_of_the_go_operator_stays_as_it_is() {
     let migration = migrate(std::slice::from_ref(&manifest), &Options::default()).unwrap();
     assert_eq!(migration.objects[0]["spec"], manifest["spec"]);
     assert_eq!(migration.objects[0]["metadata"], json!({"name": "plant", "namespace": "line"}));
-    assert_eq!((migration.dropped, migration.commands), (vec![], vec![]));
+    let left = (migration.dropped, migration.unset, migration.commands);
+    assert_eq!(left, (vec![], vec![], vec![]));
 }
 
 #[test]

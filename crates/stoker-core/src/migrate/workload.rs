@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use stoker_api::names::{Annotation, GROUP};
 
-use super::{Dropped, Migration, described};
+use super::{Migration, Remark, described};
 
 /// The prefixes that annotations had.
 const OLD_PREFIXES: [&str; 2] = ["ignition-sync.io/", "sync.ignition.io/"];
@@ -128,7 +128,7 @@ impl<'a> Workload<'a> {
             if short != "cr-name" && Annotation::find(&new).is_some() {
                 annotations.insert(new, json!(value));
             } else if short != "cr-name" {
-                migration.dropped.push(Dropped {
+                migration.dropped.push(Remark {
                     object: described(self.object),
                     field: format!("annotation {name}"),
                     reason: "not supported by this version".to_owned(),
