@@ -27,7 +27,15 @@ use crate::failure::{Blame, Failure};
 const EXAMPLES: &str = "\
 Examples:
   stoker bootstrap status
-  stoker bootstrap explain press-0 -n line-1";
+  stoker bootstrap status -n line-1
+  stoker bootstrap explain press-0 -n line-1
+
+Rights: get podbootstraps and list mutatingwebhookconfigurations; for status list namespaces and
+pods, for explain get the namespace, the pod and configmaps.";
+
+/// What people do about pods that are listed.
+const NEXT: &str = "\nnext: restart their workloads, or let the operator do it: \
+                    spec.housekeeping of the PodBootstrap";
 
 const WEBHOOK: &str = "pod-bootstrap.stoker.io";
 /// Pods that have ended do not count.
@@ -38,8 +46,9 @@ const SCREEN: usize = 50;
 
 /// Show what pod bootstrap did, or what it would do with one pod
 ///
-/// status lists the pods that were created without the policy or with an older one. explain says for
-/// one pod what is done at its creation, and which annotation decides.
+/// status lists the pods of all namespaces, or of one with -n, that were created without the policy
+/// or with an older one. explain says for one pod what is done at its creation, and which annotation
+/// decides.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -134,7 +143,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
             let document = explain(&cluster, &in_force, pod).await?;
             context.console.result(&document, &document.text(), None);
         } else {
-            let document = status(&cluster, &in_force).await?;
+            let namespace = arguments.cluster.namespace.as_deref();
+            let document = status(&cluster, &in_force, namespace).await?;
             context.console.result(&document, &document.text(), None);
         }
         Ok(ExitCode::SUCCESS)
@@ -187,7 +197,11 @@ impl InForce {
     }
 }
 
-async fn status(cluster: &Cluster, in_force: &InForce) -> Result<StatusDocument, Failure> {
+async fn status(
+    cluster: &Cluster,
+    in_force: &InForce,
+    namespace: Option<&str>,
+) -> Result<StatusDocument, Failure> {
     let api: Api<Namespace> = Api::all(cluster.client.clone());
     let parameters = ListParams::default();
     let namespaces = cluster.ask("list namespaces", api.list_metadata(&parameters)).await?;
@@ -197,7 +211,11 @@ async fn status(cluster: &Cluster, in_force: &InForce) -> Result<StatusDocument,
     let mark = in_force.mark();
     let mut pods = PodCounts::default();
     let mut listed = Vec::new();
-    let api: Api<Pod> = Api::all(cluster.client.clone());
+    let client = cluster.client.clone();
+    let api: Api<Pod> = match namespace {
+        Some(namespace) => Api::namespaced(client, namespace),
+        None => Api::all(client),
+    };
     let mut parameters = ListParams::default().fields(LIVING).limit(PAGE);
     loop {
         let page = cluster.ask("list pods", api.list_metadata(&parameters)).await?;
@@ -272,6 +290,9 @@ impl StatusDocument {
         }
         if let Some(more) = self.listed.len().checked_sub(SCREEN).filter(|more| *more > 0) {
             write!(text, "\n  and {more} more: -o json lists them").ok();
+        }
+        if !self.listed.is_empty() {
+            text += NEXT;
         }
         text
     }

@@ -52,6 +52,10 @@ fn pod(name: &str, annotations: &Value) -> Value {
 #[test]
 fn status_lists_missed_pods_and_explain_names_what_decides() {
     let world = World::new();
+    let objects = ["podbootstrap/default", "mutatingwebhookconfiguration/bootstrap-cli-test"];
+    let remove =
+        || succeed(cluster().kubectl().args(["delete", "--ignore-not-found"]).args(objects));
+    remove(); // what an earlier run left
     let absent = world.stoker(&["bootstrap", "status"]);
     assert_eq!(absent.code, 1, "{absent:?}");
     assert!(absent.stderr.contains("there is no PodBootstrap named \"default\""), "{absent:?}");
@@ -84,6 +88,7 @@ fn status_lists_missed_pods_and_explain_names_what_decides() {
     for row in ["missed  LINE/missed", "missed  LINE/partly", "stale  LINE/stale"] {
         assert!(shown.stdout.contains(&row.replace("LINE", line)), "{row}: {shown:?}");
     }
+    assert!(shown.stdout.contains("next: restart their workloads"), "{shown:?}");
     let json = world.stoker(&["bootstrap", "status", "-o", "json"]);
     let document: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(document["status"], "behind");
@@ -107,6 +112,5 @@ fn status_lists_missed_pods_and_explain_names_what_decides() {
     assert!(shown.stdout.contains(decides), "{shown:?}");
     let nowhere = world.stoker(&["bootstrap", "explain", "nowhere"]);
     assert!(nowhere.stderr.contains("there is no pod"), "{nowhere:?}");
-    let objects = ["podbootstrap/default", "mutatingwebhookconfiguration/bootstrap-cli-test"];
-    succeed(cluster().kubectl().arg("delete").args(objects));
+    remove();
 }
