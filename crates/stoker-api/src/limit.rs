@@ -52,6 +52,8 @@ amounts! {
     STATUS_GATEWAYS = 100, "gateways listed in a status";
     /// Past syncs that the status keeps per gateway.
     STATUS_HISTORY = 10, "past syncs kept per gateway";
+    /// Bytes of the gateways listed in a status.
+    STATUS_BYTES = 524_288, "bytes of the gateways listed in a status";
     /// Projects listed per report.
     REPORT_PROJECTS = 50, "projects listed in one report";
     /// Paths listed per report.

@@ -3,8 +3,8 @@
 //! # Promises
 //! - A commit is announced only with the URL and the ref that it was resolved from. While a new URL
 //!   or ref is not resolved, the last good announcement stays whole.
-//! - Where the profiles are invalid, the last published metadata stays, except for what stops
-//!   agents: `paused`, `terminating` and `requestedAt`.
+//! - Where the profiles are invalid or do not fit, the last published metadata stays, except for
+//!   what stops agents: `paused`, `terminating` and `requestedAt`.
 //!   Host keys are kept up to date all the same.
 
 use std::collections::BTreeMap;
@@ -70,6 +70,18 @@ pub fn build(sources: &Sources<'_>) -> Option<Metadata> {
         status_shards: shards(sources),
         ..base
     })
+}
+
+/// Returns what is published instead of metadata that does not fit: what was published before, with
+/// what stops agents.
+pub fn without_news(next: &Metadata, previous: &Metadata) -> Metadata {
+    Metadata {
+        is_paused: next.is_paused,
+        paused_by: next.paused_by.clone(),
+        requested_at: next.requested_at,
+        requested_by: next.requested_by,
+        ..previous.clone()
+    }
 }
 
 /// The number of status objects never shrinks: an agent may still report to the last one.

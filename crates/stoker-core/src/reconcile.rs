@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use stoker_api::condition::{Reason, Requester};
+use stoker_api::contract::cap;
 use stoker_api::contract::metadata::{Metadata, PausedBy, Profile, Target};
 use stoker_api::contract::report::Report;
 use stoker_api::gatewaysync::{GatewaySyncStatus, Overrides, Sync};
 use stoker_api::names::Annotation;
 use stoker_api::word::{RefName, RepoUrl};
-use stoker_api::{GatewaySync, SyncProfile};
+use stoker_api::{GatewaySync, SyncProfile, limit};
 
 use crate::admission;
 use crate::gateway::{self, Choice, Gateway, LegacyReports, Pod};
@@ -229,7 +230,10 @@ pub fn requested(sync: &GatewaySync, now: Timestamp) -> Request {
 /// The emergency stop counts more than the spec, because its reason does.
 fn paused_by(sync: &GatewaySync, observed: &Observed) -> Option<PausedBy> {
     match &observed.emergency {
-        Some(reason) => Some(PausedBy::Emergency { reason: reason.clone() }),
+        // Cut as it is published: what is published would differ for ever else.
+        Some(reason) => {
+            Some(PausedBy::Emergency { reason: cap::text(reason, limit::REPORT_MESSAGE_BYTES) })
+        }
         None => (sync.spec.paused == Some(true)).then_some(PausedBy::Spec),
     }
 }

@@ -13,12 +13,15 @@ use stoker_api::condition::{ConditionType, Reason, RefResolutionStatus};
 use stoker_api::contract::cap;
 use stoker_api::contract::metadata::{Metadata, PausedBy};
 use stoker_api::gatewaysync::{GatewayCounts, GatewaySyncStatus};
+use stoker_api::limit;
 use stoker_api::names::Annotation;
 
 use crate::gateway::Gateway;
 use crate::profile::{Invalid, Profiles};
 use crate::reconcile::{HostKeys, Receiver, Remote};
 use crate::request::Request;
+
+pub(crate) use listing::listed_message;
 
 /// The API server takes messages of up to 32 kB; people read far less.
 const MESSAGE_BYTES: usize = 1024;
@@ -126,7 +129,9 @@ fn handled(facts: &Facts<'_>, before: &GatewaySyncStatus) -> Option<String> {
     if !facts.is_current || *facts.remote == Remote::Asked {
         return before.last_handled_recheck_at.clone();
     }
-    facts.sync.metadata.annotations.as_ref()?.get(Annotation::RecheckAt.as_str()).cloned()
+    let annotations = facts.sync.metadata.annotations.as_ref()?;
+    let at = annotations.get(Annotation::RecheckAt.as_str())?;
+    Some(cap::text(at, limit::REPORT_NAME_BYTES))
 }
 
 /// Returns a status in which Ready says that an object could not be written.

@@ -206,6 +206,7 @@ fn metadata_with_a_hostile_value_is_refused_with_its_key() {
     }
 }
 
+// C11
 #[test]
 fn metadata_that_would_not_fit_is_never_published() {
     let mut metadata = metadata();
@@ -270,6 +271,7 @@ fn every_name_of_the_agents_container_is_its_own() {
 }
 
 proptest! {
+    // C11: an error text of any size becomes a report that fits.
     #[test]
     fn reports_always_fit_and_can_be_read(message in any::<String>(), project in ".{0,300}", count in 0..400_usize) {
         let large = Report {

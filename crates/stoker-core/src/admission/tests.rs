@@ -188,7 +188,7 @@ fn an_unknown_sync_profile_is_denied_where_strict_and_warned_of_where_lenient() 
     assert!(lenient.warnings()[0].contains("SyncProfile \"area\" does not exist"));
 }
 
-// F3
+// F03
 #[test]
 fn the_only_gatewaysync_is_derived_and_written_back() {
     let outcome = admit(gateway("ignition-0"), &[plant()]);
@@ -255,7 +255,7 @@ fn credentials_are_mounted_read_only_optional_and_named_by_variables() {
     assert!(!outcome.pod.to_string().contains("app-key"));
 }
 
-// F1 of the Go operator
+// F01
 #[test]
 fn a_public_repository_has_no_credentials_volume() {
     let outcome = admit(gateway("g"), &[plant()]);

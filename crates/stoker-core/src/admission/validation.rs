@@ -116,6 +116,27 @@ mod tests {
         assert_eq!(validate_sync(&fine), Validity::default());
     }
 
+    // C11: profiles that could not be published are denied.
+    #[test]
+    fn profiles_that_do_not_fit_into_a_config_map_are_denied() {
+        let with_vars = |count: usize| {
+            let value = "x".repeat(limit::VAR_VALUE);
+            let profile = (0..count).fold(profile().mapping("a", "projects"), |profile, number| {
+                profile.var(&format!("v{number}"), &value)
+            });
+            gateway_sync("plant").profile("default", profile.build())
+        };
+        assert_eq!(validate_sync(&with_vars(limit::VARS).build()).denial, None);
+        let mut many = with_vars(limit::VARS).build();
+        let profiles = &mut many.spec.sync.as_mut().unwrap().profiles;
+        let one = profiles["default"].clone();
+        for number in 1..limit::PROFILES {
+            profiles.insert(format!("p{number}"), one.clone());
+        }
+        let denial = validate_sync(&many).denial.unwrap();
+        assert!(denial.contains("at most 786432 are published"), "{denial}");
+    }
+
     #[test]
     fn overlaps_and_credentials_that_do_not_fit_are_warnings() {
         let twice = profile().mapping("a", "projects").mapping("b", "projects/");

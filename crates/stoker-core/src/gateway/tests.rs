@@ -85,6 +85,7 @@ fn a_report_that_cannot_be_read_is_an_error_with_its_fault() {
     assert_eq!((gateway.status, gateway.message.as_str()), (SyncStatus::Error, "no JSON"));
 }
 
+// F05: a dry run has a state of its own.
 #[test]
 fn everything_but_synced_is_believed() {
     let pod = pod("ignition-0");

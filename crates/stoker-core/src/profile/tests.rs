@@ -111,6 +111,7 @@ fn bad_mappings_are_refused_by_field() {
     }
 }
 
+// F9: also the name of a variable with a dash.
 #[test]
 fn bad_overrides_are_refused_in_defaults_and_profiles_alike() {
     let cases = [

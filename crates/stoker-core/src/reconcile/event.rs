@@ -8,7 +8,7 @@ use stoker_api::limit;
 use stoker_api::names::{Annotation, TRUE};
 
 use crate::gateway::Gateway;
-use crate::status::{Facts, condition};
+use crate::status::{Facts, condition, listed_message};
 
 /// How many gateways get an event of their own in one pass.
 const SINGLE: usize = 10;
@@ -173,22 +173,34 @@ fn gateways(facts: &Facts<'_>, before: &GatewaySyncStatus, events: &mut Vec<Even
         let new = facts.gateways.iter().filter(|gateway| was(gateway).is_none());
         new.for_each(|gateway| arrived(gateway, events));
     }
+    // The worst are listed first: where all are bad, one that is not listed may be as bad as before.
+    let hides_bad_ones = before.discovered_gateways.len() >= limit::STATUS_GATEWAYS
+        && before.discovered_gateways.iter().all(is_bad);
     let worse = |wanted: SyncStatus| {
         facts.gateways.iter().filter(move |gateway| {
-            gateway.status == wanted && !was(gateway).is_some_and(|was| is_same(was, gateway))
+            gateway.status == wanted
+                && !was(gateway).map_or(hides_bad_ones, |was| is_same(facts, was, gateway))
         })
     };
     tell(EventReason::SyncFailed, worse(SyncStatus::Error), events);
     tell(EventReason::SidecarMissing, worse(SyncStatus::MissingSidecar), events);
     let blocked = facts.gateways.iter().filter(|gateway| {
         gateway.reason == Some(Reason::DesignerSessionActive)
-            && was(gateway).is_none_or(|was| was.message.as_deref() != Some(&*gateway.message))
+            && was(gateway).is_none_or(|was| !has_message(facts, was, gateway))
     });
     tell(EventReason::DesignerSessionsBlocked, blocked, events);
 }
 
-fn is_same(was: &DiscoveredGateway, now: &Gateway) -> bool {
-    was.sync_status == Some(now.status) && was.message.as_deref().unwrap_or_default() == now.message
+fn is_bad(gateway: &DiscoveredGateway) -> bool {
+    matches!(gateway.sync_status, Some(SyncStatus::Error | SyncStatus::MissingSidecar))
+}
+
+fn is_same(facts: &Facts<'_>, was: &DiscoveredGateway, now: &Gateway) -> bool {
+    was.sync_status == Some(now.status) && has_message(facts, was, now)
+}
+
+fn has_message(facts: &Facts<'_>, was: &DiscoveredGateway, now: &Gateway) -> bool {
+    was.message.as_deref().unwrap_or_default() == listed_message(facts, now)
 }
 
 fn arrived(gateway: &Gateway, events: &mut Vec<Event>) {

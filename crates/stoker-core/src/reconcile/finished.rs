@@ -7,7 +7,7 @@ use stoker_api::limit;
 
 use crate::audit::Audit;
 use crate::gateway::Gateway;
-use crate::status::{Facts, whole_seconds};
+use crate::status::{Facts, listed_message, whole_seconds};
 
 /// Returns a line for each gateway whose report tells of another sync than the published status.
 pub(super) fn lines(facts: &Facts<'_>) -> Vec<String> {
@@ -19,18 +19,23 @@ pub(super) fn lines(facts: &Facts<'_>) -> Vec<String> {
         let report = gateway.report.as_ref()?;
         let was = before.iter().find(|was| was.pod_name == gateway.pod.name);
         let is_known = was.is_some() || is_whole;
-        (is_known && is_finished(was, gateway, report)).then(|| line(facts, gateway, report))
+        (is_known && is_finished(facts, was, gateway, report)).then(|| line(facts, gateway, report))
     });
     finished.collect()
 }
 
-fn is_finished(was: Option<&DiscoveredGateway>, now: &Gateway, report: &Report) -> bool {
+fn is_finished(
+    facts: &Facts<'_>,
+    was: Option<&DiscoveredGateway>,
+    now: &Gateway,
+    report: &Report,
+) -> bool {
     let has_synced = report.synced_at.map(whole_seconds);
     let is_synced = has_synced.is_some() && was.map(|was| &was.last_sync_time) != Some(&has_synced);
     let has_failed = report.sync_status == SyncStatus::Error
         && was.is_none_or(|was| {
             was.sync_status != Some(now.status)
-                || was.message.as_deref().unwrap_or_default() != now.message
+                || was.message.as_deref().unwrap_or_default() != listed_message(facts, now)
         });
     is_synced || has_failed
 }

@@ -46,7 +46,8 @@ fn a_new_plant_gets_its_finalizer_its_status_object_and_its_metadata_in_this_ord
     assert_ne!(decided(&sync, &observed).writes[0], Write::Finalizer);
 }
 
-// R75: without gateways nobody gets rights, and they go with the last gateway.
+// R75, R76: without gateways nobody gets rights, and they go with the last gateway; the remote does
+// not matter.
 #[test]
 fn rights_follow_the_service_accounts_of_pods() {
     let sync = stored(plant());
@@ -61,7 +62,6 @@ fn rights_follow_the_service_accounts_of_pods() {
     // A pod that waits for a node needs them the moment it starts.
     observed.pods = vec![Pod { is_scheduled: false, ..pod("ignition-0") }];
     assert_eq!(rights(&observed).len(), 2);
-    // R76: they do not depend on the remote.
     observed.remote = unreachable();
     assert_eq!(rights(&observed).len(), 2);
     let bound = Some(BTreeSet::from(["default".to_owned()]));
@@ -166,6 +166,7 @@ fn the_emergency_stop_pauses_with_its_reason() {
     assert_eq!(metadata.paused_by, Some(PausedBy::Emergency { reason: "fire drill".into() }));
 }
 
+// R90
 #[test]
 fn pods_that_wait_for_a_node_are_not_counted_and_keep_ready_false() {
     let waiting = Pod { is_scheduled: false, ..pod("ignition-1") };
@@ -245,6 +246,7 @@ fn a_confirmed_deletion_is_handed_on_and_cleared_when_nothing_waits_for_it() {
     assert_eq!(decided(&sync, &observed).writes, [Write::Annotations(cleared)]);
 }
 
+// R84, R89
 #[test]
 fn a_failed_gateway_is_told_once_and_shown_first() {
     let (mut sync, mut observed) =
@@ -377,3 +379,31 @@ fn the_right_to_write_secrets_is_taken_only_for_a_github_app() {
         |sync: &GatewaySync| decided(sync, &observed).writes.contains(&Write::TokenUnbinding);
     assert!(unbinds(&stored(plant())) && !unbinds(&app));
 }
+#[test]
+fn failures_are_told_once_also_of_twins_and_of_gateways_that_the_status_does_not_list() {
+    let name = |pod: Pod| pod.annotated(Annotation::GatewayName, "twin");
+    let pods = (0..150).map(|number| name(pod(&format!("ignition-{number}")))).collect();
+    let (mut sync, mut observed) = (stored(plant()), observed(pods));
+    with_synced(&mut sync, &mut observed);
+    let metadata = observed.published.clone().unwrap().unwrap();
+    for pod in &observed.pods {
+        let report = Report {
+            sync_status: SyncStatus::Error,
+            message: "disk full".into(),
+            ..synced(pod, &metadata)
+        };
+        observed.reports.insert(pod.name.clone(), Ok(report));
+    }
+    let failed = |verdict: &Verdict| {
+        let events = verdict.events.iter();
+        events.filter(|event| event.reason == EventReason::SyncFailed).count()
+    };
+    let told = settled(&mut sync, &mut observed);
+    assert_eq!(
+        (failed(&told), told.events.last().unwrap().note.as_str()),
+        (11, "and 140 more gateways")
+    );
+    let again = decided(&sync, &observed);
+    assert_eq!((failed(&again), again.finished.len()), (0, 0));
+}
+

@@ -15,21 +15,48 @@ pub(super) fn gateways(facts: &Facts<'_>) -> Vec<DiscoveredGateway> {
     sorted.sort_by(|one, other| {
         one.urgency().cmp(&other.urgency()).then_with(|| one.pod.name.cmp(&other.pod.name))
     });
-    sorted.iter().take(limit::STATUS_GATEWAYS).map(|gateway| entry(facts, gateway)).collect()
+    let listed = sorted.iter().take(limit::STATUS_GATEWAYS).map(|gateway| entry(facts, gateway));
+    fitting(listed.collect())
+}
+
+/// Leaves out what is least missed until the list fits, so that the status can be written. What was
+/// cut once stays as it is, so that a status does not change because it was published.
+fn fitting(mut gateways: Vec<DiscoveredGateway>) -> Vec<DiscoveredGateway> {
+    let cuts: [fn(&mut DiscoveredGateway); 3] = [
+        |gateway| gateway.history.iter_mut().for_each(|past| count_only(&mut past.projects_synced)),
+        |gateway| count_only(&mut gateway.projects_synced),
+        |gateway| gateway.history.truncate(1),
+    ];
+    for cut in cuts {
+        let size = serde_json::to_string(&gateways).map_or(0, |json| json.len());
+        if size <= limit::STATUS_BYTES {
+            break;
+        }
+        gateways.iter_mut().for_each(cut);
+    }
+    gateways
+}
+
+fn count_only(names: &mut Vec<String>) {
+    if names.len() > 1 {
+        *names = cap::list(names.drain(..), 0);
+    }
 }
 
 fn entry(facts: &Facts<'_>, gateway: &Gateway) -> DiscoveredGateway {
     let published = facts.sync.status.as_ref().map(|status| &*status.discovered_gateways);
     let before = published.unwrap_or_default().iter().find(|it| it.pod_name == gateway.pod.name);
     let pod = &gateway.pod;
-    let message = message(facts, gateway);
+    let message = listed_message(facts, gateway);
     let listed = DiscoveredGateway {
         name: gateway.name.to_string(),
         namespace: pod.namespace.clone(),
         pod_name: pod.name.clone(),
         service_account_name: Some(pod.service_account.clone()).filter(|name| !name.is_empty()),
         profile: Some(pod.choice().name().to_owned()),
-        service_path: pod.annotation(Annotation::ServicePath).map(ToOwned::to_owned),
+        service_path: pod
+            .annotation(Annotation::ServicePath)
+            .map(|path| cap::text(path, limit::REPORT_NAME_BYTES)),
         sync_status: Some(gateway.status),
         message: Some(message).filter(|message| !message.is_empty()),
         restart_needed: gateway.restart_needed.clone(),
@@ -43,8 +70,8 @@ fn entry(facts: &Facts<'_>, gateway: &Gateway) -> DiscoveredGateway {
     }
 }
 
-/// Equal gateway names are flagged, never renamed.
-fn message(facts: &Facts<'_>, gateway: &Gateway) -> String {
+/// What the status says about a gateway. Equal gateway names are flagged, never renamed.
+pub(crate) fn listed_message(facts: &Facts<'_>, gateway: &Gateway) -> String {
     let text = cap::text(&gateway.message, limit::REPORT_MESSAGE_BYTES);
     let twin = facts
         .gateways
@@ -87,7 +114,9 @@ fn with_report(
 
 /// What an agent of the Go operator says.
 fn with_legacy(listed: DiscoveredGateway, legacy: &LegacyReport) -> DiscoveredGateway {
-    let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let text = |text: &String| {
+        Some(cap::text(text, limit::REPORT_NAME_BYTES)).filter(|text| !text.is_empty())
+    };
     DiscoveredGateway {
         last_sync_time: legacy.last_sync_time.parse().ok().map(whole_seconds),
         synced_commit: text(&legacy.synced_commit),

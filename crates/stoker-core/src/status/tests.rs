@@ -1,9 +1,12 @@
 //! Claims about conditions.
 
 use stoker_api::condition::ConditionType;
+use stoker_api::contract::report::Report;
 
 use super::*;
-use crate::testing::{decided, now, observed, plant, pod, settled, stands, stored};
+use crate::gateway::Pod;
+use crate::reconcile::Observed;
+use crate::testing::{decided, now, observed, plant, pod, settled, stands, stored, synced};
 
 #[test]
 fn every_condition_has_reasons_of_its_own_and_the_generation() {
@@ -82,4 +85,70 @@ fn ready_does_not_depend_on_host_keys_or_the_receiver() {
     observed.host_keys = HostKeys::Pinned(Some("host key".into()));
     let after = decided(&stored(plant()), &observed).status;
     assert_eq!(condition(&before, ConditionType::Ready), condition(&after, ConditionType::Ready));
+}
+
+/// Lets every gateway report one more sync of very many projects.
+fn report_many_projects(observed: &mut Observed, number: u32) {
+    let metadata = observed.published.clone().unwrap().unwrap();
+    for pod in observed.pods.clone() {
+        let mut report = synced(&pod, &metadata);
+        report.synced_at = Some(now() + std::time::Duration::from_mins(u64::from(number)));
+        report.projects_synced = (0..60).map(|it| format!("{number}-{it}-{:x>99}", "")).collect();
+        // As it comes back from the status object.
+        let report = report_as_read(&report);
+        observed.reports.insert(pod.name, Ok(report));
+    }
+}
+
+fn report_as_read(report: &Report) -> Report {
+    Report::from_value(&report.pod_name, &report.to_value()).unwrap()
+}
+
+// C11: the status of very many gateways with very much to tell can be written.
+#[test]
+fn a_status_always_fits_and_says_what_it_left_out() {
+    let pods: Vec<Pod> = (0..120).map(|number| pod(&format!("ignition-{number}"))).collect();
+    let (mut sync, mut observed) = (stored(plant()), observed(pods));
+    settled(&mut sync, &mut observed);
+    for number in 0..12 {
+        report_many_projects(&mut observed, number);
+        let status = settled(&mut sync, &mut observed).status;
+        let size = serde_json::to_string(&status.discovered_gateways).unwrap().len();
+        assert!(size <= limit::STATUS_BYTES, "{size}");
+        // What was published is what would be published again.
+        assert_eq!(decided(&sync, &observed).status, sync.status.clone().unwrap());
+    }
+    let gateways = sync.status.unwrap().discovered_gateways;
+    let newest = &gateways[0];
+    assert_eq!(gateways.len(), limit::STATUS_GATEWAYS);
+    assert!(newest.projects_synced.last().unwrap().starts_with('…'), "{newest:?}");
+    let past = &newest.history.last().unwrap().projects_synced;
+    assert!(matches!(&**past, [only] if only.starts_with('…')), "{past:?}");
+}
+
+// C11: texts that others write are cut before they become part of a status.
+#[test]
+fn long_texts_of_others_are_cut_in_the_status() {
+    let long = "x".repeat(10_000_000);
+    let pod = pod("ignition-0").annotated(Annotation::ServicePath, &long);
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![pod]));
+    sync.metadata.annotations =
+        Some([(Annotation::RecheckAt.as_str().to_owned(), long.clone())].into());
+    observed.emergency = Some(long.clone());
+    observed.remote = Remote::Failed(crate::reconcile::Failure {
+        reason: Reason::RemoteUnreachable,
+        message: long.clone(),
+    });
+    settled(&mut sync, &mut observed);
+    let verdict = decided(&sync, &observed);
+    let size = serde_json::to_string(&verdict.status).unwrap().len();
+    assert!(size < 20_000, "{size}");
+    let resolved = condition(&verdict.status, ConditionType::RefResolved).unwrap();
+    assert!(resolved.message.ends_with('…'), "{}", resolved.message);
+    assert!(verdict.events.iter().all(|event| event.note.len() <= 1024));
+    // Nothing is written again because it was cut.
+    assert_eq!(Some(&verdict.status), sync.status.as_ref());
+    let failed = verdict.status(Some(&long));
+    let ready = condition(&failed, ConditionType::Ready).unwrap();
+    assert!(ready.message.len() <= 1024 && ready.message.ends_with('…'));
 }

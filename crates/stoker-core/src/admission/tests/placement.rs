@@ -228,6 +228,7 @@ fn local_volumes_of_ours_do_not_keep_a_pod_on_its_node() {
     assert_eq!(outcome.pod["metadata"]["annotations"][key], "cache,tmp,sync-repo");
 }
 
+// R67
 #[test]
 fn pull_secrets_are_added_once() {
     let settings = Settings { pull_secrets: vec!["registry".to_owned()], ..settings() };
