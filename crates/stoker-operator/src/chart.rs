@@ -89,6 +89,18 @@ fn values_that_can_not_work_are_refused_with_the_value_and_the_remedy() {
     }
 }
 
+// R66: the agent is a native sidecar.
+#[test]
+fn a_cluster_without_native_sidecars_is_refused() {
+    for (version, is_taken) in [("1.28.0", false), ("1.30.0", true)] {
+        let mut command = template(Cluster::shared(), "plant", "");
+        let output = command.args(["--kube-version", version]).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), is_taken, "{version}: {error}");
+        assert!(is_taken || error.contains("kubeVersion: >=1.30"), "{error}");
+    }
+}
+
 #[test]
 fn no_pod_of_the_chart_runs_as_root_or_writes_to_its_image() {
     let cluster = Cluster::shared();

@@ -408,6 +408,31 @@ mod tests {
         assert_ne!(digest("one"), digest("two"));
     }
 
+    // F3, R1: what a remote or GitHub said is shared by this digest, so that naming another's App, or
+    // sending its token to a server of one's own, gets nothing that was got with its key.
+    #[test]
+    fn only_who_has_the_same_credentials_for_the_same_servers_has_the_same_digest() {
+        let digest = |repo: &str, api: &str, ids: (i64, i64), key: &str| {
+            let sync = gateway_sync("plant").repo(repo).github_app(ids, "app").spec(|spec| {
+                let app = spec.git.auth.as_mut().and_then(|auth| auth.github_app.as_mut());
+                app.unwrap().api_base_url = Some(api.to_owned());
+            });
+            let values = BTreeMap::from([(APP_KEY, key.as_bytes().to_vec().into())]);
+            Material { values, versions: BTreeMap::new() }.digest(&sync.build())
+        };
+        let [repo, api] = ["https://git.example.com/a.git", "https://api.example.com"];
+        let theirs = digest(repo, api, (1, 2), "their key");
+        assert_eq!(theirs, digest(repo, api, (1, 2), "their key"));
+        for other in [
+            digest(repo, api, (1, 2), "my key"),
+            digest(repo, api, (1, 3), "their key"),
+            digest(repo, "https://evil.example.com", (1, 2), "their key"),
+            digest("https://evil.example.com/a.git", api, (1, 2), "their key"),
+        ] {
+            assert_ne!(other, theirs);
+        }
+    }
+
     #[test]
     fn every_secret_of_the_controller_is_named() {
         let sync = gateway_sync("plant").ssh_key("key", Some("hosts")).webhook("hook").build();

@@ -310,10 +310,7 @@ impl Shared {
             if started.is_some() && entry.started != started {
                 return;
             }
-            entry.is_running = false;
-            entry.finished = Some(Instant::now());
-            entry.failures = if outcome.is_ok() { 0 } else { entry.failures.saturating_add(1) };
-            entry.outcome = Some(outcome.map(Arc::new));
+            entry.finish(started, outcome.map(Arc::new), Instant::now());
             entry.interested.clone()
         };
         for key in interested {
@@ -348,6 +345,21 @@ impl Shared {
 }
 
 impl Entry {
+    /// Takes over what a query brought; none was started where credentials could not be read.
+    fn finish(
+        &mut self,
+        started: Option<Instant>,
+        outcome: Result<Arc<Listing>, Failure>,
+        now: Instant,
+    ) {
+        self.is_running = false;
+        // An attempt serves a request, too, or it would be repeated at every look.
+        self.started = started.or(Some(now));
+        self.finished = Some(now);
+        self.failures = if outcome.is_ok() { 0 } else { self.failures.saturating_add(1) };
+        self.outcome = Some(outcome);
+    }
+
     fn is_due(&self, demand: Demand, now: Instant) -> bool {
         if self.is_running {
             return false;
@@ -468,6 +480,42 @@ mod tests {
         assert!(!running.is_current(since(now + Duration::from_secs(1))));
     }
 
+    // F36: pauses grow while a remote fails, are not alike, and begin anew after an answer.
+    // R30: a request that stays does not make them shorter.
+    #[tokio::test(start_paused = true)]
+    async fn pauses_grow_while_a_remote_fails_and_an_answer_ends_them() {
+        let now = Instant::now();
+        let [good, bad] = [Ok(()), Err(())].map(|outcome| entry(now, outcome).outcome.unwrap());
+        let asked = Demand { interval: Some(Duration::from_hours(1)), since: Some(now) };
+        let mut entry = entry(now, Err(()));
+        let mut pauses = Vec::new();
+        for _ in 0..5 {
+            pauses.push(entry.wait(asked, now).unwrap());
+            entry.finish(Some(now), bad.clone(), now);
+        }
+        assert!(pauses.windows(2).all(|two| two[1] > two[0].mul_f64(1.5)), "{pauses:?}");
+        assert!(!entry.is_due(asked, now + Duration::from_secs(30)));
+        let alike: HashSet<_> = (0..20).map(|_| entry.wait(asked, now)).collect();
+        assert!(alike.len() > 1, "{alike:?}");
+        entry.finish(Some(now), good, now);
+        entry.finish(Some(now), bad, now);
+        assert!(entry.wait(asked, now).unwrap() <= FIRST_RETRY);
+    }
+
+    // R30: also where it is not the remote that fails but the reading of the credentials.
+    #[tokio::test(start_paused = true)]
+    async fn credentials_that_can_not_be_read_are_not_tried_at_every_look() {
+        let now = Instant::now();
+        let asked = now + Duration::from_secs(1);
+        let demand = Demand { since: Some(asked), ..MINUTE };
+        let bad = entry(now, Err(())).outcome.unwrap();
+        let mut entry = entry(now, Ok(()));
+        assert!(entry.is_due(demand, asked));
+        entry.finish(None, bad, asked);
+        assert!(!entry.is_due(demand, asked + Duration::from_millis(10)));
+        assert!(entry.is_due(demand, asked + FIRST_RETRY));
+    }
+
     // S4: a remote's return is noticed within the larger of the interval and 30 s.
     #[tokio::test(start_paused = true)]
     async fn a_failing_remote_is_asked_again_within_thirty_seconds() {
@@ -481,6 +529,7 @@ mod tests {
         assert!(entry.is_due(MINUTE, now + Duration::from_mins(1)));
     }
 
+    // R9, R10: whatever else happens, the remote is asked once an interval.
     #[tokio::test(start_paused = true)]
     async fn a_running_query_is_never_doubled() {
         let now = Instant::now();
