@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use stoker_api::chain::Chain;
 use stoker_api::condition::Reason;
-use stoker_ignition::Error as GatewayError;
 use stoker_run::{Retry, RunReport};
 
 use crate::decide::Kind;
@@ -86,7 +85,7 @@ impl History {
             return;
         }
         let (reason, message) = match &report.gateway_absent {
-            Some(error) => (reason_of(error), Chain(error).to_string()),
+            Some(error) => (reported(error.reason()), Chain(error).to_string()),
             None => (Reason::ScanFailed, "the sync ended before the scan".to_owned()),
         };
         let count = self.tried();
@@ -103,7 +102,7 @@ impl History {
         let (reason, message) = if fault.is_cancelled {
             (Reason::ScanFailed, "the sync ended before the scan".to_owned())
         } else {
-            (fault.reason, fault.message.clone())
+            (reported(fault.reason), fault.message.clone())
         };
         self.owe(OwedScan { since: now, at: now, count, reason, message });
     }
@@ -158,14 +157,12 @@ impl History {
     }
 }
 
-/// A gateway that answers is starting or not commissioned; the others can't be reached.
-fn reason_of(error: &GatewayError) -> Reason {
-    match error {
-        GatewayError::Starting { .. }
-        | GatewayError::NotReady { .. }
-        | GatewayError::NeedsCommissioning { .. }
-        | GatewayError::NotCommissioned { .. } => Reason::GatewayNotReady,
-        _ => Reason::GatewayUnreachable,
+/// Returns the reason for a report: a gateway that is away or not ready yet is so however that shows.
+fn reported(reason: Reason) -> Reason {
+    match reason {
+        Reason::GatewayStarting | Reason::GatewayNeedsCommissioning => Reason::GatewayNotReady,
+        Reason::GatewayConnectionRefused | Reason::GatewayTimedOut => Reason::GatewayUnreachable,
+        other => other,
     }
 }
 
@@ -174,6 +171,7 @@ mod tests {
     use std::path::Path;
 
     use stoker_api::condition::Trigger;
+    use stoker_ignition::Error as GatewayError;
     use stoker_run::{Scan, Scans};
 
     use super::*;
@@ -217,7 +215,7 @@ mod tests {
         assert_eq!((history.checked, history.applied), (Some(now), Some(plain_goal())));
     }
 
-    // R20: a dry run leaves the live commit, so it never brings the announced one.
+    // A dry run leaves the live commit, so it never brings the announced one.
     #[test]
     fn a_dry_run_beside_another_live_commit_is_not_repeated_at_once() {
         let (mut history, now) = (History::default(), Instant::now());
@@ -238,6 +236,36 @@ mod tests {
         assert_eq!((scan.count, history.is_check_owed), (1, false));
         history.take(&job(Kind::Scan), &ran(COMMIT, Scan::Done), now);
         assert!(history.is_check_owed && history.scan.is_none());
+    }
+
+    // G1: each answer of a gateway keeps its reason; one that is away or starting is no fault.
+    #[test]
+    fn an_owed_scan_has_the_reason_of_the_gateways_answer() {
+        let cases = [
+            (Reason::GatewayConnectionRefused, Reason::GatewayUnreachable),
+            (Reason::GatewayTimedOut, Reason::GatewayUnreachable),
+            (Reason::GatewayStarting, Reason::GatewayNotReady),
+            (Reason::GatewayNeedsCommissioning, Reason::GatewayNotReady),
+            (Reason::GatewayRouteNotFound, Reason::GatewayRouteNotFound),
+            (Reason::GatewayServerFault, Reason::GatewayServerFault),
+        ];
+        for (reason, reported) in cases {
+            let (mut history, now) = (History::default(), Instant::now());
+            let fault = Some(Fault { reason, ..fault(Files::InPlace) });
+            history.take(&job(Kind::Sync), &Ended { fault, ..ran(OTHER, Scan::Failed) }, now);
+            assert_eq!(history.scan.unwrap().reason, reported);
+        }
+        let mut absent = ran(COMMIT, Scan::Owed);
+        let waited = std::time::Duration::ZERO;
+        for (error, reported) in [
+            (GatewayError::NotReady { waited }, Reason::GatewayNotReady),
+            (GatewayError::NoKey, Reason::GatewayKeyMissing),
+        ] {
+            let (mut history, now) = (History::default(), Instant::now());
+            absent.report.gateway_absent = Some(error);
+            history.take(&job(Kind::Check), &absent, now);
+            assert_eq!(history.scan.unwrap().reason, reported);
+        }
     }
 
     // R43: a refused key is not tried again and again.

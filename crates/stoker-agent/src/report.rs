@@ -129,7 +129,9 @@ fn status(facts: &Facts<'_>) -> (SyncStatus, Option<Reason>, String) {
             let is_late = facts.now - scan.since >= GATEWAY_PATIENCE;
             let status = match scan.reason {
                 Reason::GatewayNotReady => SyncStatus::Syncing,
-                Reason::GatewayUnreachable if !is_late => SyncStatus::Syncing,
+                Reason::GatewayUnreachable | Reason::GatewayConnectionLost if !is_late => {
+                    SyncStatus::Syncing
+                }
                 _ => SyncStatus::Error,
             };
             let message = format!("the files are in place, the scan is owed: {}", scan.message);

@@ -133,6 +133,9 @@ fn an_owed_scan_is_syncing_and_an_unreachable_gateway_is_an_error_after_ten_minu
     let cases = [
         (Reason::GatewayUnreachable, 0, SyncStatus::Syncing),
         (Reason::GatewayUnreachable, 600, SyncStatus::Error),
+        (Reason::GatewayConnectionLost, 0, SyncStatus::Syncing),
+        (Reason::GatewayConnectionLost, 600, SyncStatus::Error),
+        (Reason::GatewayServerFault, 0, SyncStatus::Error),
         (Reason::GatewayNotReady, 6000, SyncStatus::Syncing),
         (Reason::GatewayUnauthorized, 0, SyncStatus::Error),
     ];
