@@ -71,15 +71,21 @@ impl Gateway {
     }
 
     /// The same for a caller who comes back later by itself: a gateway that starts, is not
-    /// commissioned or does not listen is not waited for. Its scan is owed, on the first run too.
+    /// commissioned or does not listen is not waited for. Its scan is owed, on the first run too. A
+    /// key that can't be used does not keep the files from it, and is what is said to be wrong.
     pub fn preflight_at_once(&self) -> Result<Preflight, Error> {
-        self.client.check_key_file()?;
         let started = match self.readiness() {
             Readiness::Unknown(_) => Ok(()),
             readiness => readiness.in_service(Duration::ZERO),
         };
         let key = || self.scan_status(Half::Projects, self.limits.call).map(drop);
-        judge(started.and_then(|()| key()))
+        let mut preflight = judge(started.and_then(|()| key()))?;
+        if let Preflight::FilesOnly { why, .. } = &mut preflight
+            && let Err(error) = self.client.check_key_file()
+        {
+            *why = error;
+        }
+        Ok(preflight)
     }
 
     /// Asks for something harmless that needs the key.

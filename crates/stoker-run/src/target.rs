@@ -53,9 +53,9 @@ pub enum GatewayAbsence {
     /// The run waits for a gateway that starts, and then fails: files land, the scan is owed. On
     /// the first run of a data directory a gateway that starts is not an error.
     Fails,
-    /// The run does not wait and does not fail: files land, the scan is owed, and
-    /// [`RunReport::gateway_absent`](crate::RunReport::gateway_absent) says why. For a caller that
-    /// comes back with [`scan_owed`](crate::scan_owed).
+    /// The run does not wait and does not fail: files land, also where there is no usable key, the
+    /// scan is owed, and [`RunReport::gateway_absent`](crate::RunReport::gateway_absent) says why.
+    /// For a caller that comes back with [`scan_owed`](crate::scan_owed).
     Owes,
 }
 

@@ -125,14 +125,38 @@ fn a_gateway_that_must_be_there_fails_the_run_and_the_files_land() {
 fn a_key_that_is_not_there_is_reported_before_anything_is_written() {
     let world = World::new();
     fs::remove_file(world.path("key")).unwrap();
-    for absence in [GatewayAbsence::Owes, GatewayAbsence::Fails] {
+    let gateway = world.start(fake::State::Running);
+    let url = gateway.url();
+    for (url, absence) in [
+        (CLOSED, GatewayAbsence::Fails),
+        (&url, GatewayAbsence::Fails),
+        (&url, GatewayAbsence::Owes),
+    ] {
         let mut target = world.target();
-        target.gateway = Some(world.gateway(CLOSED, absence));
+        target.gateway = Some(world.gateway(url, absence));
         let Failed { report, error } = world.sync(&target).unwrap_err();
         assert_eq!(error.reason().as_str(), "GatewayKeyMissing");
         assert_eq!((report.live_commit, report.changes.len()), (None, 0));
         assert!(!world.path("data/projects").exists());
     }
+}
+
+// G3: files are complete before a gateway starts, whatever its API key; the fault is reported.
+#[test]
+fn a_key_that_is_not_there_does_not_keep_files_from_a_gateway_that_may_be_absent() {
+    let (world, cancel) = (World::new(), Cancel::default());
+    fs::remove_file(world.path("key")).unwrap();
+    let mut target = world.target();
+    target.gateway = Some(world.gateway(CLOSED, GatewayAbsence::Owes));
+    let report = world.sync(&target).unwrap();
+    assert_eq!(world.read("data/projects/plant/project.json"), "{}");
+    let reason = report.gateway_absent.as_ref().map(|error| error.reason().as_str());
+    assert_eq!((report.owes_scan(), reason), (true, Some("GatewayKeyMissing")));
+    let gateway = world.start(fake::State::Starting);
+    target.gateway = Some(world.gateway(&gateway.url(), GatewayAbsence::Owes));
+    let still = scan_owed(&target, &cancel, &Silent).unwrap();
+    let reason = still.gateway_absent.as_ref().map(|error| error.reason().as_str());
+    assert_eq!((still.owes_scan(), reason), (true, Some("GatewayKeyMissing")));
 }
 
 #[test]
