@@ -254,7 +254,7 @@ fn log(job: &Job, ended: &Ended) {
     let milliseconds = u64::try_from(report.durations.total.as_millis()).unwrap_or(u64::MAX);
     match fault {
         Some(fault) if fault.is_cancelled => {
-            tracing::info!(%gateway, %commit, "a newer announcement ended the sync");
+            tracing::info!(%gateway, %commit, "the sync was cancelled: something else is to be done now");
         }
         Some(fault) => {
             let reason = fault.reason.as_str();

@@ -38,6 +38,9 @@ pub(crate) enum Step {
     Run(Kind),
     /// Cancel the run that is under way: it serves an older goal.
     Cancel,
+    /// Cancel the run that is under way, if it has not begun to put files in place: there is nothing
+    /// to sync any more.
+    Undo,
     /// Wait, at most until then.
     Wait { until: Option<Instant> },
 }
@@ -59,8 +62,7 @@ pub(crate) struct Facts<'a> {
 pub(crate) fn decide(facts: &Facts<'_>) -> Step {
     let Facts { goal, history, running, period, now } = *facts;
     let wait = Step::Wait { until: None };
-    // A run under way is finished before a pause or an end takes effect.
-    let Some(goal) = goal else { return wait };
+    let Some(goal) = goal else { return running.map_or(wait, |_| Step::Undo) };
     if let Some(running) = running {
         return if running == goal { wait } else { Step::Cancel };
     }

@@ -68,20 +68,31 @@ pub(crate) enum Files {
     InPlace,
 }
 
-/// Says whether a run has all that it needs and writes files. Clones share it.
+/// Says how far a run has come. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Writing(Arc<AtomicBool>);
+pub(crate) struct Writing {
+    is_writing: Arc<AtomicBool>,
+    is_applying: Arc<AtomicBool>,
+}
 
 impl Writing {
+    /// Says whether the run has all that it needs and writes files.
     pub(crate) fn is_writing(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.is_writing.load(Ordering::Relaxed)
+    }
+
+    /// Says whether the run puts files in place, or has done so and waits for their scan.
+    pub(crate) fn is_applying(&self) -> bool {
+        self.is_applying.load(Ordering::Relaxed)
     }
 }
 
 impl Progress for Writing {
     fn phase(&self, phase: Phase<'_>) {
         let is_writing = matches!(phase, Phase::Writing { .. } | Phase::Applying);
-        self.0.store(is_writing, Ordering::Relaxed);
+        self.is_writing.store(is_writing, Ordering::Relaxed);
+        let is_applying = matches!(phase, Phase::Applying | Phase::Scanning);
+        self.is_applying.store(is_applying, Ordering::Relaxed);
         tracing::debug!(?phase, "phase of the run");
     }
 }

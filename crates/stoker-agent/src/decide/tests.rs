@@ -38,14 +38,14 @@ fn settled(goal: Goal, now: Instant) -> History {
     History { applied: Some(goal), checked: Some(now), ..History::default() }
 }
 
-// R38: a running sync finishes when a pause comes, and no new one begins.
+// R38: when a pause comes no sync begins, and one that has changed nothing yet is undone.
 // F24: nor does one begin for what the running one is for.
 #[test]
-fn nothing_is_done_without_a_goal_and_a_run_under_way_is_left_alone() {
+fn nothing_begins_without_a_goal_and_a_run_for_the_goal_is_left_alone() {
     let (now, goal) = (Instant::now(), plain_goal());
     let idle = Step::Wait { until: None };
     assert_eq!(step(None, &History::default(), None, now), idle);
-    assert_eq!(step(None, &History::default(), Some(&goal), now), idle);
+    assert_eq!(step(None, &History::default(), Some(&goal), now), Step::Undo);
     assert_eq!(step(Some(&goal), &History::default(), Some(&goal), now), idle);
 }
 

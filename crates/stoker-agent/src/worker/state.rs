@@ -107,6 +107,7 @@ impl State {
         match step {
             Step::Run(kind) => job = self.job(wanted.as_ref(), kind),
             Step::Cancel => self.cancel(),
+            Step::Undo => self.undo(),
             Step::Wait { until } => next = until,
         }
         let parcel = self.parcel(wanted.as_ref(), now);
@@ -128,6 +129,14 @@ impl State {
     pub(super) fn cancel(&self) {
         if let Some(running) = &self.running {
             running.cancel.cancel();
+        }
+    }
+
+    /// Cancels the run that is under way, unless it has begun to put files in place: then it is
+    /// finished, with its scan.
+    fn undo(&self) {
+        if self.running.as_ref().is_some_and(|running| !running.writing.is_applying()) {
+            self.cancel();
         }
     }
 

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use stoker_run::RunReport;
+use stoker_api::contract::metadata::Metadata;
+use stoker_run::{Phase, Progress as _, RunReport};
 
 use super::*;
 use crate::announcement::Published;
 use crate::testing::{environment, metadata};
 
 /// A worker on a volume without a state of Stoker, to which this is announced.
-fn worker(metadata: stoker_api::contract::metadata::Metadata) -> State {
+fn worker(metadata: Metadata) -> State {
     let mut state = State::new(Start {
         environment: environment(Path::new("/")).into(),
         metrics: Metrics::new().0,
@@ -18,9 +19,12 @@ fn worker(metadata: stoker_api::contract::metadata::Metadata) -> State {
         store_limit: 1,
         at: Instant::now(),
     });
-    let published = Published { metadata, reports_wanted: None };
-    state.announcement = Announcement::Published(published.into());
+    state.announcement = published(metadata);
     state
+}
+
+fn published(metadata: Metadata) -> Announcement {
+    Announcement::Published(Published { metadata, reports_wanted: None }.into())
 }
 
 // F05: a dry run brings no files, so there are none to wait for once it is done.
@@ -35,4 +39,24 @@ fn a_gateway_with_a_dry_run_starts_when_the_run_is_done() {
     assert_ne!(startup, Startup::Pass);
     state.take(&job, &Ended { report: RunReport::default(), fault: None }, now);
     assert_eq!(state.consider(now).startup, Startup::Pass);
+}
+
+// R38: a run whose renames have begun finishes with its scan; one before them is undone.
+#[test]
+fn a_pause_ends_a_run_that_has_changed_nothing_yet() {
+    let before = [Phase::Opening, Phase::AskingGateway, Phase::Writing { changes: 1 }];
+    let after = [Phase::Applying, Phase::Scanning];
+    let phases = before.map(|phase| (phase, true)).into_iter();
+    for (phase, ends) in phases.chain(after.map(|phase| (phase, false))) {
+        let (mut state, now) = (worker(metadata()), Instant::now());
+        let job = state.consider(now).job.unwrap();
+        let (cancel, writing) = (Cancel::default(), Writing::default());
+        writing.phase(phase);
+        state.running = Some(Running { job, cancel: cancel.clone(), writing, since: now });
+        state.consider(now);
+        assert!(!cancel.is_cancelled(), "{phase:?}");
+        state.announcement = published(Metadata { is_paused: true, ..metadata() });
+        state.consider(now);
+        assert_eq!(cancel.is_cancelled(), ends, "{phase:?}");
+    }
 }
