@@ -2,8 +2,8 @@
 //!
 //! # Promises
 //! One request every 20 to 25 minutes while nothing changes. A connection that died is noticed by
-//! the client's keep-alive. What was last announced counts until something else is: an API server
-//! that is away changes nothing.
+//! the client's keep-alive, and a watch that says nothing for three minutes is given up. What was
+//! last announced counts until something else is: an API server that is away changes nothing.
 //!
 //! # When it fails
 //! Each failure is followed by a pause that grows to 6 s, with jitter, so that a thousand agents do
@@ -30,6 +30,8 @@ const WITHIN: Duration = Duration::from_secs(15);
 /// How long one watch lasts, in seconds, and how much shorter it may be.
 const WATCH: u32 = 25 * 60;
 const SPREAD: u32 = 5 * 60;
+/// How long a watch may say nothing: the server sends a bookmark every minute.
+const SILENT: Duration = Duration::from_mins(3);
 /// Pauses after failures, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(6);
@@ -133,7 +135,8 @@ pub(crate) async fn watch(
 ) {
     let objects = Api::<ConfigMap>::namespaced(client, &environment.pod_namespace);
     let name = names::metadata_config_map(&environment.cr_name);
-    let mut watcher = Watcher { objects, name, sender, period, pause: FIRST_PAUSE };
+    let (pause, silent) = (FIRST_PAUSE, SILENT);
+    let mut watcher = Watcher { objects, name, sender, period, pause, silent };
     loop {
         watcher.cycle().await;
     }
@@ -145,6 +148,8 @@ struct Watcher {
     sender: watch::Sender<Announcement>,
     period: watch::Receiver<Duration>,
     pause: Duration,
+    /// How long a watch may say nothing.
+    silent: Duration,
 }
 
 impl Watcher {
@@ -219,10 +224,11 @@ impl Watcher {
         };
         let mut stream = std::pin::pin!(stream);
         loop {
-            let event = match stream.try_next().await {
-                Ok(Some(event)) => event,
-                Ok(None) => return End::Expired,
-                Err(error) => return End::of(&error),
+            let event = match timeout(self.silent, stream.try_next()).await {
+                Ok(Ok(Some(event))) => event,
+                Ok(Ok(None)) => return End::Expired,
+                Ok(Err(error)) => return End::of(&error),
+                Err(_) => return End::Broken(format!("silent for {} s", self.silent.as_secs())),
             };
             match event {
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => {
@@ -274,5 +280,44 @@ impl End {
             kube::Error::Api(status) if matches!(status.code, 401 | 403) => Self::Forbidden,
             error => Self::Broken(Chain(error).to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use stoker_runtime::client;
+
+    use super::*;
+
+    const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+    // C2: a stream that stays open and says nothing is given up.
+    #[tokio::test]
+    async fn a_watch_that_falls_silent_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+            stream.write_all(HEAD).unwrap();
+            std::thread::park();
+        });
+        let config = kube::Config::new(url.parse().unwrap());
+        let client = client::build(config, client::Retry::STANDARD).unwrap();
+        let message = String::new();
+        let watcher = Watcher {
+            objects: Api::namespaced(client, "site"),
+            name: "stoker-metadata-plant".to_owned(),
+            sender: watch::channel(Announcement::Unknown { message }).0,
+            period: watch::channel(FIRST_PAUSE).1,
+            pause: FIRST_PAUSE,
+            silent: Duration::from_millis(200),
+        };
+        let mut version = "1".to_owned();
+        let ended = timeout(Duration::from_secs(20), watcher.watch(&mut version)).await;
+        assert!(matches!(ended, Ok(End::Broken(_))));
     }
 }
