@@ -79,7 +79,7 @@ impl History {
             self.is_check_owed = !is_whole;
             self.checked = Some(now);
         }
-        if !report.owes_scan() {
+        if !report.owes_scan() || job.environment.api_key_file.is_none() {
             // The gateway was commissioned meanwhile, and may have replaced files.
             self.is_check_owed |= self.scan.take().is_some();
             return;
@@ -175,11 +175,13 @@ mod tests {
     use stoker_run::{Scan, Scans};
 
     use super::*;
+    use crate::args::Environment;
     use crate::decide::{Facts, Step, decide};
     use crate::testing::{COMMIT, OTHER, environment, plain_goal};
 
     fn job(kind: Kind) -> Job {
-        let environment = environment(Path::new("/")).into();
+        let api_key_file = Some("/key".into());
+        let environment = Environment { api_key_file, ..environment(Path::new("/")) }.into();
         Job { goal: plain_goal(), kind, trigger: Trigger::Polling, environment, store_limit: 1 }
     }
 
@@ -236,6 +238,16 @@ mod tests {
         assert_eq!((scan.count, history.is_check_owed), (1, false));
         history.take(&job(Kind::Scan), &ran(COMMIT, Scan::Done), now);
         assert!(history.is_check_owed && history.scan.is_none());
+    }
+
+    // Nothing scans without an API key, whatever an earlier pod left owed.
+    #[test]
+    fn without_an_api_key_no_scan_is_owed() {
+        let (mut history, now) = (History::default(), Instant::now());
+        let environment = environment(Path::new("/")).into();
+        let keyless = Job { environment, ..job(Kind::Check) };
+        history.take(&keyless, &ran(COMMIT, Scan::Owed), now);
+        assert!(history.scan.is_none());
     }
 
     // G1: each answer of a gateway keeps its reason; one that is away or starting is no fault.
