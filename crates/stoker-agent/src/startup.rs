@@ -2,7 +2,8 @@
 //!
 //! The gateway waits for its first files, and for nothing else. It starts at once where a last good
 //! state is on the volume or where there is nothing to wait for. Metadata that is absent or
-//! forbidden is waited for 60 s; git and an API server that does not answer, up to the deadline.
+//! forbidden is waited for 60 s; git, an API server that does not answer and another agent's run on
+//! the same volume, up to the deadline.
 
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub(crate) enum Wait<'a> {
     Run { is_writing: bool },
     /// Git: the last run failed to reach it.
     Git(&'a str),
+    /// The volume: a run of another agent has it.
+    Volume(&'a str),
     /// Another fault, which waiting does not fix.
     Fault,
 }
@@ -63,6 +66,7 @@ pub(crate) fn decide(facts: &Facts<'_>) -> Startup {
         Wait::Run { is_writing: true } => ("for the first files".to_owned(), None),
         Wait::Run { is_writing: false } => ("for the first commit".to_owned(), limit(deadline)),
         Wait::Git(fault) => (format!("for git: {fault}"), limit(deadline)),
+        Wait::Volume(fault) => (format!("for its volume: {fault}"), limit(deadline)),
     };
     match limit {
         Some(limit) if age >= limit => Startup::Pass,
@@ -97,6 +101,7 @@ mod tests {
             (Wait::ApiServer, Some(600)),
             (Wait::Controller("not resolved"), Some(600)),
             (Wait::Git("refused"), Some(600)),
+            (Wait::Volume("held"), Some(600)),
             (Wait::Run { is_writing: false }, Some(600)),
             (Wait::Run { is_writing: true }, None),
         ];

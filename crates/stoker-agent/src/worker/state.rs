@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use stoker_api::condition::Trigger;
+use stoker_api::condition::{Reason, Trigger};
 use stoker_api::names;
 use stoker_run::Cancel;
 
@@ -218,8 +218,12 @@ impl State {
             return Wait::Run { is_writing: running.writing.is_writing() };
         }
         match self.history.failure.as_ref().filter(|failure| failure.goal == *goal) {
-            Some(failure) if failure.is_source => Wait::Git(&failure.message),
-            Some(_) => Wait::Fault,
+            Some(failure) => match failure.reason {
+                Reason::Locked => Wait::Volume(&failure.message),
+                Reason::RestartNeeded => Wait::Fault,
+                _ if failure.is_source => Wait::Git(&failure.message),
+                _ => Wait::Fault,
+            },
             // A dry run is done, and brings no files.
             None if self.history.applied.as_ref() == Some(goal) => Wait::Nothing,
             None => Wait::Run { is_writing: false },

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use stoker_api::contract::metadata::Metadata;
-use stoker_run::{Phase, Progress as _, RunReport};
+use stoker_run::{Phase, Progress as _, Retry, RunReport};
 
 use super::*;
 use crate::announcement::Published;
+use crate::run::Fault;
 use crate::testing::{environment, metadata};
 
 /// A worker on a volume without a state of Stoker, to which this is announced.
@@ -58,5 +59,37 @@ fn a_pause_ends_a_run_that_has_changed_nothing_yet() {
         state.announcement = published(Metadata { is_paused: true, ..metadata() });
         state.consider(now);
         assert_eq!(cancel.is_cancelled(), ends, "{phase:?}");
+    }
+}
+
+fn failed(reason: Reason, is_source: bool) -> Ended {
+    let fault = Fault {
+        reason,
+        message: "why".to_owned(),
+        retry: Retry::Backoff,
+        is_source,
+        is_cancelled: false,
+        designers: 0,
+        files: Files::Untouched,
+    };
+    Ended { report: RunReport::default(), fault: Some(fault) }
+}
+
+// S3: the run that has the volume is about to bring the first files. A pod that must be recreated
+// gets none by waiting.
+#[test]
+fn a_gateway_waits_for_the_run_that_has_its_volume_and_not_for_a_new_pod() {
+    let cases = [
+        (Reason::RemoteUnreachable, true, false),
+        (Reason::Locked, false, false),
+        (Reason::RestartNeeded, true, true),
+        (Reason::DiskFull, false, true),
+    ];
+    for (reason, is_source, passes) in cases {
+        let (mut state, now) = (worker(metadata()), Instant::now());
+        let job = state.consider(now).job.unwrap();
+        state.take(&job, &failed(reason, is_source), now);
+        let startup = state.consider(now).startup;
+        assert_eq!(startup == Startup::Pass, passes, "{reason:?} {startup:?}");
     }
 }
