@@ -19,6 +19,9 @@ pub(crate) struct History {
     pub(crate) failure: Option<Failure>,
     /// The scan that the gateway still owes.
     pub(crate) scan: Option<OwedScan>,
+    /// The last commit that this gateway was found to have loaded: it started with it, or scanned
+    /// it. Another agent on the same volume may have brought and scanned a later one.
+    pub(crate) loaded: Option<String>,
     /// When all managed files were last checked.
     pub(crate) checked: Option<Instant>,
     /// Whether all managed files are to be checked now: a gateway that was commissioned meanwhile
@@ -82,6 +85,9 @@ impl History {
         if !report.owes_scan() || job.environment.api_key_file.is_none() {
             // The gateway was commissioned meanwhile, and may have replaced files.
             self.is_check_owed |= self.scan.take().is_some();
+            if !job.goal.profile.dry_run {
+                self.loaded.clone_from(&report.live_commit);
+            }
             return;
         }
         let (reason, message) = match &report.gateway_absent {
@@ -182,7 +188,8 @@ mod tests {
     fn job(kind: Kind) -> Job {
         let api_key_file = Some("/key".into());
         let environment = Environment { api_key_file, ..environment(Path::new("/")) }.into();
-        Job { goal: plain_goal(), kind, trigger: Trigger::Polling, environment, store_limit: 1 }
+        let (goal, trigger, loaded) = (plain_goal(), Trigger::Polling, None);
+        Job { goal, kind, trigger, loaded, environment, store_limit: 1 }
     }
 
     fn ran(previous: &str, projects: Scan) -> Ended {
@@ -226,6 +233,22 @@ mod tests {
         history.take(&dry, &ran(OTHER, Scan::Skipped), now);
         let until = Some(now + crate::decide::CHECK_PERIOD);
         assert_eq!(step_to(&dry.goal, &history, now), Step::Wait { until });
+    }
+
+    #[test]
+    fn a_commit_is_loaded_when_no_scan_of_it_is_owed() {
+        let (mut history, now) = (History::default(), Instant::now());
+        let mut ended = ran(OTHER, Scan::Owed);
+        ended.report.live_commit = Some(COMMIT.to_owned());
+        history.take(&job(Kind::Sync), &ended, now);
+        assert_eq!(history.loaded, None);
+        ended.report.scans.projects = Scan::Done;
+        let mut dry = job(Kind::Sync);
+        dry.goal.profile.dry_run = true;
+        history.take(&dry, &ended, now);
+        assert_eq!(history.loaded, None);
+        history.take(&job(Kind::Scan), &ended, now);
+        assert_eq!(history.loaded.as_deref(), Some(COMMIT));
     }
 
     // S6: after commissioning the files are checked, once.

@@ -32,6 +32,8 @@ pub(crate) struct Job {
     pub(crate) goal: Goal,
     pub(crate) kind: Kind,
     pub(crate) trigger: Trigger,
+    /// The commit that the gateway has loaded, as far as that is known; empty for none.
+    pub(crate) loaded: Option<String>,
     pub(crate) environment: Arc<Environment>,
     pub(crate) store_limit: u64,
 }
@@ -98,8 +100,10 @@ impl Progress for Writing {
 }
 
 /// What a volume held before the first run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
+    /// The commit whose files are in place.
+    pub(crate) commit: Option<String>,
     /// Whether a gateway can start with it.
     pub(crate) is_last_good: bool,
     /// Whether a killed run has to be finished first.
@@ -109,7 +113,9 @@ pub(crate) struct Found {
 /// Looks at a volume. One that can't be read counts as empty: the first run says why.
 pub(crate) fn inspect(environment: &Environment) -> Found {
     let state = stoker_run::state(&environment.data_path);
+    let commit = state.as_ref().ok().and_then(stoker_run::State::commit);
     Found {
+        commit: commit.map(str::to_owned),
         is_last_good: state.as_ref().is_ok_and(stoker_run::State::is_last_good),
         is_unfinished: state.as_ref().is_ok_and(stoker_run::State::is_unfinished),
     }
@@ -197,6 +203,7 @@ fn target(job: &Job) -> Target {
     };
     target.drift_check =
         if job.kind == Kind::Check { DriftCheck::Stat } else { DriftCheck::Touched };
+    target.loaded.clone_from(&job.loaded);
     target.confirmed = goal.confirmed.as_ref().map(ToString::to_string);
     target.gateway = environment.api_key_file.as_ref().map(|key| {
         let endpoint = stoker_ignition::Endpoint::beside_us(goal.port, goal.tls);

@@ -123,7 +123,7 @@ impl GatewaySession {
         projects: &[String],
         run: &mut Run<'_>,
     ) -> Result<(), Error> {
-        let owed = engine.view().owed();
+        let owed = run.owed(engine.view());
         let mut lock = match self {
             Self::None => return Ok(()),
             Self::Absent { scans, error } => {

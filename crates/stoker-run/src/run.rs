@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use stoker_api::gatewaysync::DriftPolicy;
 use stoker_sync::request::{Deletion, DriftCheck};
-use stoker_sync::{Cancel, EarlyCheck, Engine, Plan, Report, Request, View, apply, plan, write};
+use stoker_sync::{
+    Cancel, EarlyCheck, Engine, Halves, Plan, Report, Request, View, apply, plan, write,
+};
 
 use crate::content::{CommitOnDemand, Content, Supply};
 use crate::error::{Error, Failed, is_of_source};
@@ -55,6 +57,8 @@ pub(crate) struct Run<'a> {
     pub(crate) cancel: &'a Cancel,
     pub(crate) progress: &'a dyn Progress,
     pub(crate) report: RunReport,
+    /// The halves of which another gateway on the same volume was scanned, and this one was not.
+    pub(crate) behind: Halves,
     early: Option<EarlyCheck>,
     /// Whether the report says what the last run left.
     has_looked: bool,
@@ -76,7 +80,8 @@ impl<'a> Run<'a> {
         progress: &'a dyn Progress,
     ) -> Self {
         let Recovered { report, early, has_looked, started } = recovered;
-        Self { target, cancel, progress, report, early, has_looked, started }
+        let behind = Halves::NONE;
+        Self { target, cancel, progress, report, behind, early, has_looked, started }
     }
 
     pub(crate) fn into_recovered(self) -> Recovered {
@@ -140,6 +145,20 @@ impl<'a> Run<'a> {
         self.has_looked = true;
     }
 
+    /// Takes note of whether the gateway has loaded what is live.
+    fn compare_loaded(&mut self, view: &View) {
+        let live = view.commit().unwrap_or_default();
+        let is_other = self.target.loaded.as_ref().is_some_and(|loaded| loaded != live);
+        if is_other && view.owed().is_none() && self.target.gateway.is_some() {
+            self.behind = Halves::BOTH;
+        }
+    }
+
+    /// Returns the scans that the gateway owes.
+    pub(crate) fn owed(&self, view: &View) -> Halves {
+        view.owed().and(self.behind)
+    }
+
     fn sync(&mut self, supply: &mut dyn Supply, commit: &str) -> Result<(), Error> {
         if self.target.profile.paused {
             self.report.warnings.push(Warning::Paused);
@@ -155,7 +174,7 @@ impl<'a> Run<'a> {
         self.report.durations.plan += took;
         let (mut engine, plan) = opened?;
         self.drifted(&plan, Repair::Failed);
-        let owes_projects = engine.view().owed().projects;
+        let owes_projects = self.owed(engine.view()).projects;
         let mut session = self.ask_gateway(&mut engine, &plan, supply)?;
         let (applied, took) = self.timed(supply, |run, supply| {
             let applied = run.write_and_apply(&mut engine, plan, &mut session, supply);
@@ -164,7 +183,7 @@ impl<'a> Run<'a> {
         });
         self.report.durations.apply += took;
         // What changed is owed a scan from here on, however the run goes on.
-        self.report.scans = self.report.scans.owing(engine.view().owed());
+        self.report.scans = self.report.scans.owing(self.owed(engine.view()));
         let Applied { report, missed } = applied?;
         self.report.applied(&report);
         if missed.is_none() && self.report.repair == Repair::Failed {
@@ -193,7 +212,8 @@ impl<'a> Run<'a> {
         self.found(engine.view());
         self.report.commit = engine.view().commit().map(str::to_owned);
         self.report.warn_of(engine.view().notices());
-        if engine.view().owed().is_none() || self.target.gateway.is_none() {
+        self.compare_loaded(engine.view());
+        if self.owed(engine.view()).is_none() || self.target.gateway.is_none() {
             return Ok(());
         }
         // Waiting for a gateway may take long. A run that waits for this one is to see for which.
@@ -246,6 +266,7 @@ impl<'a> Run<'a> {
         self.progress.phase(Phase::Opening);
         let mut engine = self.open(&self.target.data)?;
         self.found(engine.view());
+        self.compare_loaded(engine.view());
         engine.set_early_check(self.early.take());
         limit_drift_check(engine.view(), &mut request);
         self.progress.phase(Phase::Comparing);
@@ -270,7 +291,7 @@ impl<'a> Run<'a> {
         plan: &Plan,
         supply: &mut dyn Supply,
     ) -> Result<GatewaySession, Error> {
-        let is_idle = plan.changes.is_empty() && engine.view().owed().is_none();
+        let is_idle = plan.changes.is_empty() && self.owed(engine.view()).is_none();
         if self.target.gateway.is_none() || is_idle {
             return Ok(GatewaySession::None);
         }

@@ -33,6 +33,10 @@ pub struct Target {
     pub excess: Excess,
     /// The gateway that scans the files; without one, no scan is owed.
     pub gateway: Option<GatewayTarget>,
+    /// The commit that the gateway has loaded, where the caller knows; empty for none. Where another
+    /// one is live and owes no scan, a gateway that shares the volume was scanned, and this one was
+    /// not: it is.
+    pub loaded: Option<String>,
     /// Where the commit comes from. With it, another repository than the last run's does not delete
     /// the files of that run without confirmation; in a cluster the spec is the confirmation.
     pub origin: Option<Origin>,
@@ -78,6 +82,7 @@ impl Target {
             confirmed: None,
             excess: Excess::Stops,
             gateway: None,
+            loaded: None,
             origin: None,
         }
     }

@@ -159,6 +159,39 @@ fn a_key_that_is_not_there_does_not_keep_files_from_a_gateway_that_may_be_absent
     assert_eq!((still.owes_scan(), reason), (true, Some("GatewayKeyMissing")));
 }
 
+// A7, G1: of two gateways on one volume each is scanned, whichever run brought the files.
+#[test]
+fn a_gateway_that_has_loaded_another_commit_is_scanned_though_no_scan_is_owed() {
+    let (world, cancel) = (World::new(), Cancel::default());
+    let [one, other] = [(); 2].map(|()| world.start(fake::State::Running));
+    let mut target = world.target();
+    target.gateway = Some(world.gateway(&one.url(), GatewayAbsence::Owes));
+    let live = world.sync(&target).unwrap().live_commit;
+    assert!(state(&world.path("data")).unwrap().owed().is_none());
+
+    target.gateway = Some(world.gateway(&other.url(), GatewayAbsence::Owes));
+    for loaded in ["", "older"] {
+        target.loaded = Some(loaded.to_owned());
+        let report = world.sync(&target).unwrap();
+        assert_eq!((report.scans.projects, report.scans.config), (Scan::Done, Scan::Done));
+        assert_eq!((report.outcome, &report.live_commit), (Outcome::Unchanged, &live));
+        let made = scan_owed(&target, &cancel, &Silent).unwrap();
+        assert_eq!(made.scans.projects, Scan::Done);
+    }
+    let is_scan = |call: &&String| call.starts_with("POST /data/api/v1/scan/");
+    assert_eq!(other.calls().iter().filter(is_scan).count(), 8);
+
+    let calls = other.calls().len();
+    target.loaded = live;
+    assert_eq!(world.sync(&target).unwrap().scans.projects, Scan::Skipped);
+    assert_eq!(other.calls().len(), calls, "it has loaded what is live");
+
+    target.gateway = Some(world.gateway(CLOSED, GatewayAbsence::Owes));
+    target.loaded = Some("older".to_owned());
+    assert!(world.sync(&target).unwrap().owes_scan());
+    assert!(scan_owed(&target, &cancel, &Silent).unwrap().owes_scan());
+}
+
 #[test]
 fn drift_is_data_and_the_state_is_read_without_a_run() {
     let world = World::new();

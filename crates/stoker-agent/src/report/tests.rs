@@ -73,7 +73,8 @@ fn newer() -> Goal {
 
 fn job(trigger: Trigger) -> Job {
     let environment = environment(Path::new("/")).into();
-    Job { goal: plain_goal(), kind: Kind::Sync, trigger, environment, store_limit: 1 }
+    let (goal, kind, loaded) = (plain_goal(), Kind::Sync, None);
+    Job { goal, kind, trigger, loaded, environment, store_limit: 1 }
 }
 
 fn state(report: &Report) -> (SyncStatus, Option<Reason>) {

@@ -82,7 +82,7 @@ impl State {
             running: None,
             store_limit,
             started: at,
-            history: History::default(),
+            history: History { loaded: found.commit, ..History::default() },
             last: Last::default(),
             has_files: found.is_last_good,
             has_started: false,
@@ -184,8 +184,16 @@ impl State {
             Kind::Check if before == Some(&goal) => Trigger::Drift,
             Kind::Sync | Kind::Check | Kind::Scan => goal.trigger(before, announced),
         };
-        let environment = Arc::clone(&self.environment);
-        Some(Job { goal, kind, trigger, environment, store_limit: self.store_limit })
+        // A gateway that was let go without files has loaded none.
+        let none = || self.has_started.then(String::new);
+        Some(Job {
+            goal,
+            kind,
+            trigger,
+            loaded: self.history.loaded.clone().or_else(none),
+            environment: Arc::clone(&self.environment),
+            store_limit: self.store_limit,
+        })
     }
 
     fn startup(&self, wanted: Option<&Result<Goal, Hold>>, now: Instant) -> Startup {

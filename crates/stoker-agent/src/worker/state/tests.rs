@@ -16,7 +16,7 @@ fn worker(metadata: Metadata) -> State {
         environment: environment(Path::new("/")).into(),
         metrics: Metrics::new().0,
         pod: Pod::default(),
-        found: Found { is_last_good: false, is_unfinished: false },
+        found: Found { commit: None, is_last_good: false, is_unfinished: false },
         store_limit: 1,
         at: Instant::now(),
     });
