@@ -35,8 +35,9 @@ pub(crate) struct Metrics {
     scan_duration: Histogram,
     designers_active: Gauge,
     designers_blocked: Gauge,
-    last_sync: Gauge<f64, AtomicU64>,
-    last_success: Gauge,
+    // Without labels: they have a series from the first result on.
+    last_sync: Family<NoLabel, Gauge<f64, AtomicU64>>,
+    last_success: Family<NoLabel, Gauge>,
     skipped: Family<ReasonLabel, Counter>,
     startup: Gauge<f64, AtomicU64>,
     drift: Gauge,
@@ -68,6 +69,9 @@ struct ReasonLabel {
     reason: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct NoLabel {}
+
 fn histogram() -> Histogram {
     Histogram::new(BUCKETS)
 }
@@ -85,8 +89,8 @@ impl Metrics {
             scan_duration: histogram(),
             designers_active: Gauge::default(),
             designers_blocked: Gauge::default(),
-            last_sync: Gauge::default(),
-            last_success: Gauge::default(),
+            last_sync: Family::default(),
+            last_success: Family::default(),
             skipped: Family::default(),
             startup: Gauge::default(),
             drift: Gauge::default(),
@@ -192,9 +196,10 @@ impl Metrics {
         if job.kind != Kind::Scan && !is_cancelled {
             let result = if fault.is_none() { "success" } else { "failure" };
             self.syncs.get_or_create(&ResultLabel { result }).inc();
-            self.last_success.set(i64::from(fault.is_none()));
+            self.last_success.get_or_create(&NoLabel {}).set(i64::from(fault.is_none()));
             if fault.is_none() {
-                self.last_sync.set(Timestamp::now().as_duration().as_secs_f64());
+                let now = Timestamp::now().as_duration().as_secs_f64();
+                self.last_sync.get_or_create(&NoLabel {}).set(now);
             }
         }
         let durations = &report.durations;
@@ -315,6 +320,16 @@ fn audit(job: &Job, ended: &Ended, now: Timestamp) -> Option<String> {
 mod tests {
     use super::*;
 
+    // The alert for a failing agent goes by this series: one that never had to sync has none.
+    #[test]
+    fn an_agent_that_has_not_synced_yet_shows_no_result() {
+        let (_, registry) = Metrics::new();
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        let is_result = |line: &&str| line.starts_with("stoker_agent_last_sync_");
+        assert_eq!(text.lines().find(is_result), None);
+    }
+
     #[test]
     fn the_metrics_have_the_names_of_the_contract() {
         let (metrics, registry) = Metrics::new();
@@ -323,6 +338,8 @@ mod tests {
         metrics.fetches.get_or_create(&ResultLabel { result: "success" }).inc();
         metrics.scans.get_or_create(&ScanLabel { half: "projects", result: "done" }).inc();
         metrics.count_files(&RunReport::default());
+        metrics.last_sync.get_or_create(&NoLabel {}).set(1.0);
+        metrics.last_success.get_or_create(&NoLabel {}).set(1);
         metrics.skipped(Reason::Paused);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
