@@ -66,8 +66,12 @@ pub(crate) fn decide(facts: &Facts<'_>) -> Step {
     if let Some(running) = running {
         return if running == goal { wait } else { Step::Cancel };
     }
+    let check = history.checked.map_or(now, |checked| checked + CHECK_PERIOD);
     if let Some(failure) = history.failure.as_ref().filter(|failure| failure.goal == *goal) {
-        return at(failure.at + pause(failure, period), failure.kind, now);
+        let again = failure.at + pause(failure, period);
+        // A scan that fails does not keep files from being checked.
+        let is_check = failure.kind == Kind::Scan && check <= again;
+        return if is_check { at(check, Kind::Check, now) } else { at(again, failure.kind, now) };
     }
     if history.applied.as_ref() != Some(goal) {
         return Step::Run(kind_for(goal, history));
@@ -75,7 +79,6 @@ pub(crate) fn decide(facts: &Facts<'_>) -> Step {
     if history.is_check_owed {
         return Step::Run(Kind::Check);
     }
-    let check = history.checked.map_or(now, |checked| checked + CHECK_PERIOD);
     let scan = history.scan.as_ref().map(|scan| scan.at + retry_after(scan.count, period));
     match scan {
         Some(scan) if scan <= check => at(scan, Kind::Scan, now),

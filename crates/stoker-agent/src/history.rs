@@ -133,9 +133,14 @@ impl History {
             self.applied = None;
         }
         let before = self.failure.take().filter(|before| before.goal == job.goal);
+        let is_scan = before.as_ref().is_some_and(|before| before.kind == Kind::Scan);
+        if is_scan && job.kind == Kind::Check {
+            // It is the scan that is tried again; files are checked again in their own time.
+            self.checked = Some(now);
+        }
         self.failure = Some(Failure {
             goal: job.goal.clone(),
-            kind: job.kind,
+            kind: if is_scan { Kind::Scan } else { job.kind },
             at: now,
             count: before.map_or(1, |before| before.count.saturating_add(1)),
             retry: fault.retry,
@@ -328,6 +333,16 @@ mod tests {
         assert_eq!(history.applied, None);
         history.note_broken(&other, now);
         assert_eq!(history.failure.as_ref().unwrap().count, 2);
+    }
+
+    #[test]
+    fn a_check_that_fails_like_the_scan_before_it_leaves_the_scan_to_be_tried_again() {
+        let (mut history, now) = (History::default(), Instant::now());
+        let failed = || Ended { fault: Some(fault(Files::Untouched)), ..ran(COMMIT, Scan::Owed) };
+        history.take(&job(Kind::Scan), &failed(), now);
+        history.take(&job(Kind::Check), &failed(), now);
+        assert_eq!(history.failure.unwrap().kind, Kind::Scan);
+        assert_eq!(history.checked, Some(now));
     }
 
     fn later() -> Job {

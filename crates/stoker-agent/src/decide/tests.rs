@@ -141,3 +141,16 @@ fn a_check_that_is_owed_is_done_at_once() {
     let history = History { is_check_owed: true, ..settled(goal.clone(), now) };
     assert_eq!(step(Some(&goal), &history, None, now), Step::Run(Kind::Check));
 }
+
+// A scan that keeps failing does not hide that files were changed.
+#[test]
+fn a_scan_that_fails_does_not_keep_files_from_being_checked() {
+    let (now, goal) = (Instant::now(), plain_goal());
+    let failed = failure(goal.clone(), now + CHECK_PERIOD, 1, Retry::NextPeriod);
+    let failure = Some(Failure { kind: Kind::Scan, ..failed });
+    let history = History { failure, ..settled(goal.clone(), now) };
+    let at = |time| step(Some(&goal), &history, None, time);
+    assert_eq!(at(now + CHECK_PERIOD), Step::Run(Kind::Check));
+    let until = Some(now + CHECK_PERIOD);
+    assert_eq!(at(now), Step::Wait { until });
+}
