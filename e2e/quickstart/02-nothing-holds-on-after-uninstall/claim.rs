@@ -6,6 +6,7 @@ use stoker_testkit::node::{Node, succeed};
 use stoker_testkit::quickstart::{self, OPERATOR_NAMESPACE, POD, Quickstart};
 use stoker_testkit::wait::eventually;
 
+// C10: the operator is uninstalled first, and what is left can be deleted.
 #[test]
 fn c02_after_uninstall_everything_can_be_deleted_and_the_gateway_runs_on() {
     let Some(node) = Node::or_skip() else { return };

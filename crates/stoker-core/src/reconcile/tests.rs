@@ -364,22 +364,6 @@ fn each_finished_sync_has_one_line_in_the_audit_trail() {
 }
 
 #[test]
-fn the_right_to_write_secrets_is_taken_only_for_a_github_app() {
-    let mut observed = observed(Vec::new());
-    observed.token_writer = TokenWriter::Managed { is_bound: false };
-    let binds = |sync: &GatewaySync, observed: &Observed| {
-        decided(sync, observed).writes.contains(&Write::TokenBinding)
-    };
-    let app = stored(plant().github_app((1, 2), "app"));
-    assert!(!binds(&stored(plant()), &observed));
-    assert!(binds(&app, &observed));
-    observed.token_writer = TokenWriter::Managed { is_bound: true };
-    assert!(!binds(&app, &observed));
-    let unbinds =
-        |sync: &GatewaySync| decided(sync, &observed).writes.contains(&Write::TokenUnbinding);
-    assert!(unbinds(&stored(plant())) && !unbinds(&app));
-}
-#[test]
 fn failures_are_told_once_also_of_twins_and_of_gateways_that_the_status_does_not_list() {
     let name = |pod: Pod| pod.annotated(Annotation::GatewayName, "twin");
     let pods = (0..150).map(|number| name(pod(&format!("ignition-{number}")))).collect();
@@ -407,3 +391,19 @@ fn failures_are_told_once_also_of_twins_and_of_gateways_that_the_status_does_not
     assert_eq!((failed(&again), again.finished.len()), (0, 0));
 }
 
+#[test]
+fn the_right_to_write_secrets_is_taken_only_for_a_github_app() {
+    let mut observed = observed(Vec::new());
+    observed.token_writer = TokenWriter::Managed { is_bound: false };
+    let binds = |sync: &GatewaySync, observed: &Observed| {
+        decided(sync, observed).writes.contains(&Write::TokenBinding)
+    };
+    let app = stored(plant().github_app((1, 2), "app"));
+    assert!(!binds(&stored(plant()), &observed));
+    assert!(binds(&app, &observed));
+    observed.token_writer = TokenWriter::Managed { is_bound: true };
+    assert!(!binds(&app, &observed));
+    let unbinds =
+        |sync: &GatewaySync| decided(sync, &observed).writes.contains(&Write::TokenUnbinding);
+    assert!(unbinds(&stored(plant())) && !unbinds(&app));
+}

@@ -16,6 +16,7 @@ use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
 use stoker_api::contract::metadata::Metadata;
 use stoker_api::names::{self, Annotation, FINALIZER};
+use stoker_core::metadata::without_news;
 use stoker_core::reconcile::Write;
 
 use super::api::{FIELD_MANAGER, owned_by};
@@ -121,9 +122,32 @@ async fn apply_one(
         }
         Write::Metadata(metadata) => {
             let version = metadata_version.map(ToOwned::to_owned);
-            publish_metadata(context, sync, metadata, version).await
+            let written = publish_metadata(context, sync, metadata, version.clone()).await;
+            if matches!(written, Err(Fault::Metadata(_))) {
+                publish_pause(context, key, sync, metadata, version).await?;
+            }
+            written
         }
     }
+}
+
+/// Tells agents to stop where nothing else can be told to them.
+async fn publish_pause(
+    context: &Context,
+    key: &Key,
+    sync: &GatewaySync,
+    next: &Metadata,
+    observed_version: Option<String>,
+) -> Result<(), Fault> {
+    let published = context.cache.belongings(key, sync.metadata.uid.as_deref()).metadata;
+    let Some(published) = published.and_then(|published| published.content.ok()) else {
+        return Ok(());
+    };
+    let paused = without_news(next, &published);
+    if paused == published {
+        return Ok(());
+    }
+    publish_metadata(context, sync, &paused, observed_version).await
 }
 
 /// Publishes metadata, unless what is published has changed since it was observed.
@@ -156,6 +180,7 @@ async fn want_reports(
     let mark = format!("{shard} {}", jiff::Timestamp::now());
     let annotations = BTreeMap::from([(Annotation::ReportsWanted.as_str(), mark)]);
     let patch = json!({ "metadata": { "annotations": annotations } });
+    context.check_leading().map_err(Fault::NotLeading)?;
     let api: Api<ConfigMap> = Api::namespaced(context.shared.client.clone(), &key.namespace);
     api.patch_metadata(&name, &PatchParams::default(), &Patch::Merge(&patch))
         .await

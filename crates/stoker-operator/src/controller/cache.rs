@@ -94,14 +94,15 @@ impl Cache {
         self.read(|tables| tables.syncs.get(key).cloned())
     }
 
-    /// Returns every GatewaySync, those with a sync under way first.
+    /// Returns every GatewaySync, those with a gateway in the middle of a sync first.
     pub(crate) fn keys(&self) -> Vec<Key> {
         self.read(|tables| {
-            let syncs = tables.syncs.iter();
-            let mut keys: Vec<(bool, Key)> =
-                syncs.map(|(key, known)| (!known.is_syncing(), key.clone())).collect();
-            keys.sort();
-            keys.into_iter().map(|(_, key)| key).collect()
+            let syncing = tables.syncing();
+            let keys = tables.syncs.iter().map(|(key, _)| key.clone());
+            let (mut keys, others): (Vec<Key>, Vec<Key>) =
+                keys.partition(|key| syncing.contains(key));
+            keys.extend(others);
+            keys
         })
     }
 
@@ -334,5 +335,39 @@ impl Key {
 impl Display for Key {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}/{}", self.namespace, self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stoker_api::condition::SyncStatus;
+    use stoker_api::names::{self, Label};
+    use stoker_testkit::object::{config_map, gateway_sync};
+
+    use super::*;
+
+    // The emergency stop reaches those first that would change files.
+    #[test]
+    fn a_gatewaysync_with_a_gateway_in_the_middle_of_a_sync_comes_first() {
+        let cache = Cache::default();
+        for (name, status) in [
+            ("a", SyncStatus::Synced),
+            ("b", SyncStatus::Syncing),
+            ("c", SyncStatus::Error),
+            ("d", SyncStatus::Syncing),
+        ] {
+            let key = Key::new("line", name);
+            let sync = gateway_sync(name).namespace("line").build();
+            cache.on_sync(None, Change::Applied(key, DeserializeGuard(Ok(sync))));
+            let pod = format!("{name}-0");
+            let report = Report::new(pod.parse().unwrap(), &pod, "uid", status);
+            let map = names::status_config_map(name, 0);
+            let mut reports = config_map(&map, [(pod, report.to_value())]);
+            let label = (Label::CrName.as_str().to_owned(), name.to_owned());
+            reports.metadata.labels = Some(BTreeMap::from([label]));
+            cache.on_map(None, Change::Applied(Key::new("line", &map), reports));
+        }
+        let names: Vec<String> = cache.keys().into_iter().map(|key| key.name).collect();
+        assert_eq!(names, ["b", "d", "a", "c"]);
     }
 }

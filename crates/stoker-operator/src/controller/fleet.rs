@@ -20,7 +20,7 @@ use super::Context;
 use super::arguments::SecretAccess;
 use super::cache::Key;
 use super::pod::{self, Pod};
-use super::watch::{Change, dead_after, follow};
+use super::watch::{Change, dead_after, follow_some};
 
 /// How soon a pod is read again that could not be read.
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(1);
@@ -88,22 +88,30 @@ where
 {
     context.cache.expect_list();
     let is_listed = AtomicBool::new(false);
-    at_leisure(context, scope, config, kind, move |context, scope, change| {
-        let listed = matches!(change, Change::Listed(_));
-        let concerned = on(context, scope, change);
-        if listed && !is_listed.swap(true, Ordering::SeqCst) {
-            context.cache.has_listed();
-        }
-        concerned
-    })
+    at_leisure(
+        context,
+        scope,
+        config,
+        kind,
+        |_| true,
+        move |context, scope, change| {
+            let listed = matches!(change, Change::Listed(_));
+            let concerned = on(context, scope, change);
+            if listed && !is_listed.swap(true, Ordering::SeqCst) {
+                context.cache.has_listed();
+            }
+            concerned
+        },
+    )
 }
 
-/// Follows one kind; `on` returns whom a change concerns.
+/// Follows one kind; `on` returns whom a change concerns, and keeps what `is_kept` says.
 fn at_leisure<K>(
     context: &Arc<Context>,
     scope: Option<&str>,
     config: Config,
     kind: &'static str,
+    is_kept: impl Fn(&K) -> bool + Send + 'static,
     on: impl Fn(&Context, Option<&str>, Change<K>) -> Vec<Key> + Send + 'static,
 ) -> impl Future<Output = ()> + Send + 'static
 where
@@ -117,7 +125,7 @@ where
     let api = api::<K>(&context.shared.client, scope);
     let config = dead_after(config, context.settings.watch_silent_seconds);
     let (context, scope) = (Arc::clone(context), scope.map(ToOwned::to_owned));
-    follow(api, config, kind, move |change| {
+    follow_some(api, config, kind, is_kept, move |change| {
         for key in on(&context, scope.as_deref(), change) {
             context.queue.wake(key);
         }
@@ -166,6 +174,7 @@ fn unlabelled(
         scope,
         config,
         "Pod without agent",
+        |object: &PartialObjectMeta<FullPod>| pod::is_annotated(&object.metadata),
         move |context, scope, change: Change<PartialObjectMeta<FullPod>>| {
             count(context, &change);
             match change {
@@ -288,6 +297,7 @@ fn secrets(
         scope,
         Config::default(),
         "Secret",
+        |_| false,
         |context, _, change: Change<PartialObjectMeta<Secret>>| match change {
             Change::Applied(key, object) => {
                 context.cache.on_secret(&key, object.metadata.resource_version)
@@ -315,7 +325,7 @@ fn emergency(context: &Arc<Context>) -> impl Future<Output = ()> + Send + 'stati
             };
             context.announcer.stopped(reason.is_some());
             if context.cache.on_emergency(reason) {
-                for key in context.cache.keys().into_iter().rev() {
+                for key in context.cache.keys() {
                     context.queue.wake_first(key);
                 }
             }

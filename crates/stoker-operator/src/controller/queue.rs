@@ -2,7 +2,8 @@
 //!
 //! # Promises
 //! A key is worked on by one worker at a time. A key that is woken while it is worked on is worked
-//! on again right after. However often a key is woken, it waits once.
+//! on again after that. However often a key is woken, it waits once. What is urgent comes first, in
+//! the order in which it was woken, also where it waited already.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,10 +23,13 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Keys that come before those that are ready. What is in here, or in `ready`, and does not wait
+    /// any more was taken already.
+    urgent: VecDeque<Key>,
     ready: VecDeque<Key>,
     waiting: HashSet<Key>,
     running: HashSet<Key>,
-    woken: HashSet<Key>,
+    woken: HashMap<Key, Place>,
     due: BTreeSet<(Instant, Key)>,
     times: HashMap<Key, Instant>,
 }
@@ -50,7 +54,7 @@ impl Queue {
                 let mut state = self.lock();
                 state.promote(Instant::now());
                 if let Some(key) = state.take() {
-                    if !state.ready.is_empty() {
+                    if !state.waiting.is_empty() {
                         self.changed.notify_one();
                     }
                     return key;
@@ -76,8 +80,8 @@ impl Queue {
         if let Next::After(delay) = next {
             state.schedule(key.clone(), Instant::now() + delay);
         }
-        if state.woken.remove(key) {
-            state.wake(key.clone(), Place::Back);
+        if let Some(place) = state.woken.remove(key) {
+            state.wake(key.clone(), place);
         }
         drop(state);
         self.changed.notify_one();
@@ -94,29 +98,34 @@ impl Queue {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
-    Front,
     Back,
+    Front,
 }
 
 impl State {
     fn wake(&mut self, key: Key, place: Place) {
         if self.running.contains(&key) {
-            self.woken.insert(key);
+            let woken = self.woken.entry(key).or_insert(place);
+            *woken = place.max(*woken);
             return;
         }
-        if self.waiting.insert(key.clone()) {
-            match place {
-                Place::Front => self.ready.push_front(key),
-                Place::Back => self.ready.push_back(key),
-            }
+        let is_new = self.waiting.insert(key.clone());
+        match place {
+            Place::Front => self.urgent.push_back(key),
+            Place::Back if is_new => self.ready.push_back(key),
+            Place::Back => {}
         }
     }
 
     fn take(&mut self) -> Option<Key> {
-        let key = self.ready.pop_front()?;
-        self.waiting.remove(&key);
+        let key = loop {
+            let key = self.urgent.pop_front().or_else(|| self.ready.pop_front())?;
+            if self.waiting.remove(&key) {
+                break key;
+            }
+        };
         if let Some(time) = self.times.remove(&key) {
             self.due.remove(&(time, key.clone()));
         }
@@ -181,10 +190,22 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn urgent_keys_come_first() {
+    async fn urgent_keys_come_first_and_once_also_where_they_waited_already() {
         let queue = Queue::default();
-        queue.wake(key("a"));
-        queue.wake_first(key("b"));
-        assert_eq!(queue.next().await, key("b"));
+        for name in ["running", "a", "b", "c"] {
+            queue.wake(key(name));
+        }
+        assert_eq!(queue.next().await, key("running"));
+        for name in ["running", "c", "new"] {
+            queue.wake_first(key(name));
+        }
+        queue.wake(key("running"));
+        assert_eq!(queue.next().await, key("c"));
+        queue.done(&key("running"), Next::Rest);
+        for name in ["new", "running", "a", "b"] {
+            assert_eq!(queue.next().await, key(name));
+        }
+        let silent = tokio::time::timeout(Duration::from_mins(10), queue.next()).await;
+        assert!(silent.is_err(), "{silent:?}");
     }
 }

@@ -118,6 +118,7 @@ pub(crate) async fn publish(
             return Err(format!("failed to write Secret {name}: {}", Chain(&error)));
         }
         tokio::time::sleep(BINDING_WAIT).await;
+        context.check_leading().map_err(|error| error.to_string())?;
     }
     context.memories.with(key, |memory| memory.token = Some(token.expires));
     Ok(())

@@ -36,7 +36,7 @@ pub(crate) enum Change<K> {
     Applied(Key, K),
     /// An object is gone.
     Deleted(Key),
-    /// These objects exist, and no others.
+    /// These objects exist, and no others that the receiver keeps.
     Listed(HashSet<Key>),
 }
 
@@ -45,6 +45,20 @@ pub(crate) async fn follow<K>(
     api: Api<K>,
     config: Config,
     kind: &'static str,
+    on: impl FnMut(Change<K>),
+) where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    follow_some(api, config, kind, |_| true, on).await;
+}
+
+/// Watches for ever, and hands on what it sees; [`Change::Listed`] has only those objects of which
+/// `is_kept` says that the receiver keeps them, so that a list of all others takes no memory.
+pub(crate) async fn follow_some<K>(
+    api: Api<K>,
+    config: Config,
+    kind: &'static str,
+    is_kept: impl Fn(&K) -> bool,
     mut on: impl FnMut(Change<K>),
 ) where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -58,7 +72,7 @@ pub(crate) async fn follow<K>(
         match event {
             Ok(event) => {
                 failures = 0;
-                hand_on(event, &mut listing, &mut on);
+                hand_on(event, &mut listing, &is_kept, &mut on);
             }
             Err(error) => {
                 failures += 1;
@@ -77,13 +91,16 @@ pub(crate) fn dead_after(config: Config, seconds: u16) -> Config {
 fn hand_on<K: Resource>(
     event: Event<K>,
     listing: &mut HashSet<Key>,
+    is_kept: &impl Fn(&K) -> bool,
     on: &mut impl FnMut(Change<K>),
 ) {
     match event {
         Event::Init => listing.clear(),
         Event::InitApply(object) => {
             let key = Key::of(&object);
-            listing.insert(key.clone());
+            if is_kept(&object) {
+                listing.insert(key.clone());
+            }
             on(Change::Applied(key, object));
         }
         Event::InitDone => on(Change::Listed(std::mem::take(listing))),

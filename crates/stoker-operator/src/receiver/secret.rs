@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Arguments;
-use crate::controller::watch::{Change, follow};
+use crate::controller::watch::{Change, follow_some};
 use crate::directory::Directory;
 
 /// How often new references and files are looked for.
@@ -141,12 +141,18 @@ impl Secrets {
             tracing::info!(seconds, "can't watch Secrets, a rotated one counts within this time");
             return;
         }
-        follow(api, Config::default(), "Secret", |change| match change {
-            Change::Applied(key, _) | Change::Deleted(key) => {
-                self.report_change(&key.namespace, &key.name);
-            }
-            Change::Listed(_) => self.0.is_watched.store(true, Ordering::Relaxed),
-        })
+        follow_some(
+            api,
+            Config::default(),
+            "Secret",
+            |_| false,
+            |change| match change {
+                Change::Applied(key, _) | Change::Deleted(key) => {
+                    self.report_change(&key.namespace, &key.name);
+                }
+                Change::Listed(_) => self.0.is_watched.store(true, Ordering::Relaxed),
+            },
+        )
         .await;
     }
 

@@ -14,6 +14,7 @@ use super::*;
 
 const OTHER: &str = "example.com/other";
 
+// C10: what runs before the operator is uninstalled.
 #[tokio::test]
 async fn finalizers_of_ours_go_and_those_of_others_stay() {
     let cluster = cluster().await;

@@ -59,7 +59,7 @@ async fn the_last_of_many_quick_edits_is_what_agents_are_given() {
         .await;
 }
 
-// C9: nothing of an earlier GatewaySync of the same name is left.
+// C9, F07: nothing of an earlier GatewaySync of the same name is left, and no pass failed for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_sync_that_is_deleted_and_made_again_owns_everything_anew() {
     let (repo, first) = Repo::with(version("1")).unwrap();
@@ -84,4 +84,5 @@ async fn a_gateway_sync_that_is_deleted_and_made_again_owns_everything_anew() {
         (has_rights && all.iter().all(|owner| *owner == uid)).then_some(())
     })
     .await;
+    assert!(!world.log().contains("a pass failed"), "{}", world.log());
 }

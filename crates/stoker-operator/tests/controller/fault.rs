@@ -1,19 +1,22 @@
 //! Claims about an API server that misbehaves.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::TryStreamExt as _;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::runtime::watcher;
 use kube::runtime::{WatchStreamExt as _, watcher::Config};
-use stoker_api::condition::ConditionType;
+use serde_json::{Value, json};
+use stoker_api::condition::{ConditionType, SyncStatus};
 use stoker_api::contract::metadata::Metadata;
-use stoker_api::names;
+use stoker_api::gatewaysync::GatewaySyncStatus;
+use stoker_api::{limit, names};
 use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::git::{Oid, Repo};
 use stoker_testkit::proxy::{EventFault, Fault, FaultProxy, Match, Verb};
 
-use crate::world::{World, cluster, quiet_sync, version};
+use crate::world::{World, cluster, condition, eventually, quiet_sync, version};
 
 /// A plant whose controller reaches the API server through a proxy.
 struct Plant {
@@ -54,7 +57,7 @@ impl Plant {
 
     async fn settle(&self, commit: &Oid) {
         self.world.report_synced(&self.pod, "plant").await;
-        let is_there = |status: &stoker_api::gatewaysync::GatewaySyncStatus| {
+        let is_there = |status: &GatewaySyncStatus| {
             status.last_sync_commit.as_deref() == Some(commit.as_str())
         };
         self.world.until("plant", "the commit is everywhere", is_there).await;
@@ -132,6 +135,61 @@ async fn refused_and_conflicting_requests_are_tried_again_within_reason() {
         let requests = plant.proxy.count(&Match::any());
         assert!(requests < 150, "{fault:?}: {requests} requests: {:?}", plant.proxy.tally());
     }
+}
+
+// C11: metadata that does not fit is said, agents keep what they have, and nothing is tried for ever;
+// a pause reaches them all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn metadata_that_does_not_fit_is_not_published_and_a_pause_is() {
+    let plant = plant().await;
+    let world = &plant.world;
+    let before = world.metadata("plant").await.unwrap();
+    let value = "x".repeat(limit::VAR_VALUE);
+    let vars: BTreeMap<String, &str> =
+        (0..limit::VARS).map(|number| (format!("v{number}"), value.as_str())).collect();
+    // The webhook, which would deny this, is not there.
+    let profiles: BTreeMap<String, Value> = (0..4)
+        .map(|number| {
+            let mappings = json!([{ "source": "projects", "destination": "projects" }]);
+            (format!("p{number}"), json!({ "mappings": mappings, "vars": vars }))
+        })
+        .collect();
+    world.patch("plant", json!({ "spec": { "sync": { "profiles": profiles } } })).await;
+    let says_so = |status: &GatewaySyncStatus| {
+        let ready = condition(status, ConditionType::Ready);
+        ready.is_some_and(|ready| ready.status == "False" && ready.message.contains("786432"))
+    };
+    world.until("plant", "the status says that the metadata does not fit", says_so).await;
+    plant.proxy.forget();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let writes = plant.proxy.count(&Match::writes());
+    assert_eq!(writes, 0, "{:?}", plant.proxy.tally());
+    assert_eq!(world.metadata("plant").await.unwrap(), before);
+    world.patch("plant", json!({ "spec": { "paused": true } })).await;
+    let paused = eventually("agents are paused", || async {
+        world.metadata("plant").await.filter(|metadata| metadata.is_paused)
+    })
+    .await;
+    assert_eq!(paused.profiles, before.profiles);
+}
+
+// C11: a report that is far too large concerns its own gateway only.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_that_is_too_large_is_named_and_others_count() {
+    let plant = plant().await;
+    let world = &plant.world;
+    world.gateway("ignition-1", "plant").await;
+    world.report_text("plant", "ignition-1", &"x".repeat(900_000)).await;
+    let sync = world
+        .until("plant", "the report is named", |status| {
+            let gateways = &status.discovered_gateways;
+            let find = |name: &str| gateways.iter().find(|gateway| gateway.pod_name == name);
+            find("ignition-1").is_some_and(|large| {
+                large.message.as_deref().is_some_and(|text| text.contains("900000 bytes"))
+            }) && find("ignition-0").is_some_and(|it| it.sync_status == Some(SyncStatus::Synced))
+        })
+        .await;
+    assert!(serde_json::to_string(&sync.status).unwrap().len() < 20_000);
 }
 
 // C3: a cache that lags never takes a commit back, and never takes what is not seen for gone.

@@ -38,6 +38,7 @@ pub(crate) async fn events(world: &World, reason: &str) -> Vec<Event> {
     all.items.into_iter().filter(|event| event.reason.as_deref() == Some(reason)).collect()
 }
 
+// F02, R33: the next poll is an hour away, and the pod has no gateway name: its report counts at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_makes_a_gateway_synced_and_a_new_commit_or_profile_makes_it_not() {
     let plant = plant().await;
@@ -91,7 +92,7 @@ async fn an_agent_that_writes_unknown_keys_reasons_and_capabilities_is_understoo
     assert_eq!(status.discovered_gateways[0].sync_status, Some(SyncStatus::Synced));
 }
 
-// R3: one event, and the report of the predecessor counts for nothing.
+// R3, F32: one event, and the report of the predecessor counts for nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recreated_pod_without_agent_is_reported_as_missing_it() {
     let plant = plant().await;

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream;
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::json;
 use stoker_api::{GatewaySync, crd};
 use stoker_testkit::git::Repo;
 use stoker_testkit::git::http::HttpServer;
+use stoker_testkit::object::{config_map, secret};
 
 use crate::world::{World, eventually, quiet_sync, version};
 
@@ -45,7 +47,7 @@ async fn store_unreadable(world: &World, url: &str) {
     definitions.patch(name, &manager, &Patch::Apply(&strict)).await.unwrap();
 }
 
-// C8: what can't be read is that object's problem.
+// C8, F21: what can't be read is that object's problem.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_object_that_can_not_be_read_is_marked_and_a_hundred_others_work() {
     let (repo, first) = Repo::with(version("1")).unwrap();
@@ -80,4 +82,33 @@ async fn an_object_that_can_not_be_read_is_marked_and_a_hundred_others_work() {
     })
     .await
     .unwrap();
+}
+
+// S2, R79: what does not concern Stoker is never read, however large it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn large_objects_of_others_take_no_memory() {
+    const MANY: usize = 40;
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let server = HttpServer::start().unwrap();
+    let mut world = World::start().await;
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
+    world.until_announced("plant", &first).await;
+    let before = world.peak_memory();
+    let large = "x".repeat(700_000);
+    for number in 0..MANY {
+        let name = format!("large-{number}");
+        world.create(&secret(&name, [("key", large.as_str())])).await;
+        world.create::<ConfigMap>(&config_map(&name, [("key", large.as_str())])).await;
+    }
+    world.restart();
+    let second = repo.commit(version("2")).unwrap();
+    eventually("the controller works again", || async {
+        world.recheck("plant").await;
+        let commit = world.metadata("plant").await?.commit?;
+        (commit.as_str() == second.as_str()).then_some(())
+    })
+    .await;
+    let after = world.peak_memory();
+    // All of them come to 53 MiB.
+    assert!(after < before + 10, "{before} MiB before, {after} MiB after");
 }

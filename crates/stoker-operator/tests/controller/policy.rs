@@ -52,7 +52,7 @@ async fn merge(client: &Client, world: &World, patch: Value) -> Result<(), Strin
     }
 }
 
-// S10: gateway pods share a service account with others, and still write their own report only.
+// S10, F5: gateway pods share a service account with others, and still write their own report only.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_writes_its_own_report_and_nothing_else_of_a_status_object() {
     let world = World::start().await;

@@ -10,6 +10,7 @@ use stoker_testkit::git::http::HttpServer;
 
 use crate::world::{World, condition, eventually, is_true, quiet_sync, version};
 
+// R10
 #[tokio::test(flavor = "multi_thread")]
 async fn a_push_is_announced_at_once_and_not_at_the_next_poll() {
     let (repo, first) = Repo::with(version("1")).unwrap();

@@ -35,7 +35,7 @@ async fn may(world: &World, account: &str, verb: &str, config_map: &str) -> bool
     answer.status.unwrap().allowed
 }
 
-// S10, R75, R77: exactly the accounts of gateways, exactly their objects, for as long as they are.
+// S10, F5, R75, R77: exactly the accounts of gateways, exactly their objects, for as long as they are.
 #[tokio::test(flavor = "multi_thread")]
 async fn agents_read_their_metadata_and_write_their_status_and_nothing_else() {
     let (repo, first) = Repo::with(version("1")).unwrap();

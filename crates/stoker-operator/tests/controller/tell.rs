@@ -3,9 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::DeleteParams;
 use serde_json::Value;
 use stoker_api::condition::{ConditionType, SyncStatus};
 use stoker_api::contract::report::Report;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::gateway::{events, plant, plant_in};
 use crate::world::{World, eventually, report_of, version};
@@ -42,6 +46,38 @@ async fn each_finished_sync_is_one_line_of_the_audit_trail() {
     assert_eq!((&done["result"], &done["podName"]), (&"success".into(), &"ignition-0".into()));
     assert_eq!(done["commit"], plant.first.as_str());
     assert_ne!(failed["result"], "success");
+}
+
+async fn metrics(port: u16) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
+    let request = "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.ok()?;
+    Some(response)
+}
+
+// F33: a pod that is gone has no series.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_series_of_a_pod_go_with_it() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let flag = format!("--metrics-bind-address=127.0.0.1:{port}");
+    let plant = plant_in(World::with(&[&flag]).await).await;
+    let world = &plant.world;
+    let pod = world.gateway("ignition-0", "plant").await;
+    world.report_synced(&pod, "plant").await;
+    eventually("the pod has series", || async {
+        metrics(port).await?.contains("pod=\"ignition-0\"").then_some(())
+    })
+    .await;
+    let now = DeleteParams::default().grace_period(0);
+    world.api::<Pod>().delete("ignition-0", &now).await.unwrap();
+    eventually("its series are gone", || async {
+        (!metrics(port).await?.contains("ignition-0")).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -81,7 +117,7 @@ async fn cluster_wide_defaults_reach_agents_and_follow_their_file() {
     site("south").await;
 }
 
-// `kubectl get gs -w` shows each change of state once. What it prints is the transcript of docs/status.md.
+// F17: `kubectl get gs -w` shows each change of state once. What it prints is the transcript of docs/status.md.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_update_is_seen_change_by_change_and_each_once() {
     let plant = plant().await;
@@ -123,6 +159,7 @@ async fn an_update_is_seen_change_by_change_and_each_once() {
     // A push event annotates the GatewaySync, which changes no column.
     let mut states: Vec<String> = last.iter().skip(1).map(without_age).collect();
     states.dedup();
+    assert!(states.iter().all(|state| state.starts_with("plant main ")), "{states:#?}");
     let changes = &states[1..];
     let distinct: BTreeSet<&String> = changes.iter().collect();
     assert_eq!(changes.len(), distinct.len(), "a state comes back: {changes:#?}");

@@ -167,6 +167,14 @@ impl World {
         self.operator = None;
     }
 
+    /// Returns the most memory that the controller ever had, in MiB.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let pid = self.operator.as_ref().unwrap().program_pid().unwrap();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_ascii_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+    }
+
     /// Returns access to objects of the namespace.
     pub(crate) fn api<K>(&self) -> Api<K>
     where

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use kube::core::DeserializeGuard;
 use stoker_api::GatewaySync;
-use stoker_api::condition::SyncStatus;
 
 /// A GatewaySync as far as it could be read.
 #[derive(Debug, Clone)]
@@ -31,13 +30,6 @@ pub(crate) struct Undecodable {
 }
 
 impl Known {
-    /// Says whether a sync of one of its gateways is under way.
-    pub(super) fn is_syncing(&self) -> bool {
-        let Self::Sync(sync) = self else { return false };
-        let gateways = sync.status.as_ref().map(|status| &*status.discovered_gateways);
-        gateways.unwrap_or_default().iter().any(|it| it.sync_status == Some(SyncStatus::Syncing))
-    }
-
     /// Says whether two versions differ in nothing but their status.
     pub(super) fn is_same_but_status(&self, before: &Self) -> bool {
         let (now, before) = match (self, before) {

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use stoker_api::condition::SyncStatus;
+use stoker_api::contract::report::Report;
 use stoker_api::names::Annotation;
 use stoker_api::{SyncProfile, limit, names};
 use stoker_core::gateway::Pod;
@@ -57,6 +59,18 @@ impl Tables {
         let token = place(&names::token_role_binding(&key.name));
         belongings.token_binding = bound(&token).map(|owned| owned.object.clone());
         belongings
+    }
+
+    /// Returns the GatewaySyncs of which a gateway reports that it is in the middle of a sync.
+    pub(super) fn syncing(&self) -> BTreeSet<Key> {
+        let is_syncing = |report: &Result<Report, String>| {
+            report.as_ref().is_ok_and(|report| report.sync_status == SyncStatus::Syncing)
+        };
+        let syncing = self.maps.iter().filter(|(_, owned)| match &owned.object {
+            OwnedMap::Reports(reports) => reports.values().any(is_syncing),
+            OwnedMap::Metadata(_) | OwnedMap::Other => false,
+        });
+        syncing.map(|(key, owned)| Key::new(&key.namespace, &owned.sync)).collect()
     }
 
     pub(super) fn pods_of(&self, key: &Key) -> Vec<Pod> {
