@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret, ServiceAccount};
-use kube::api::{Api, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{Config, watcher};
 use kube::{Client, ResourceExt as _};
@@ -124,6 +124,11 @@ impl<'a> Fleet<'a> {
         Place { namespace, name: format!("plant-{number}") }
     }
 
+    /// How many GatewaySyncs there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
     /// All GatewaySyncs.
     pub(crate) fn places(&self) -> Vec<Place> {
         (0..self.count).map(Self::place).collect()
@@ -191,7 +196,12 @@ impl<'a> Fleet<'a> {
         let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
         let namespace = Namespace { metadata, ..Namespace::default() };
         let api: Api<Namespace> = Api::all(self.client.clone());
-        api.create(&PostParams::default(), &namespace).await?;
+        match api.create(&PostParams::default(), &namespace).await {
+            Ok(_) => {}
+            // A smaller fleet has filled a part of it.
+            Err(kube::Error::Api(status)) if status.code == 409 => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), name);
         while accounts.get_opt("default").await?.is_none() {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -219,6 +229,23 @@ impl<'a> Fleet<'a> {
             .injected()
             .annotation(Annotation::InjectedHash, &self.hash);
         self.create(&pod.spec(|spec| spec.node_name = Some("node".to_owned())).build()).await
+    }
+
+    /// Deletes the GatewaySyncs and the pods of a namespace, with an operator that lets them go, so
+    /// that what is measured next finds nothing of them.
+    pub(crate) async fn clear(&self, namespace: &str) -> anyhow::Result<()> {
+        let now = DeleteParams::default().grace_period(0);
+        let syncs: Api<GatewaySync> = Api::namespaced(self.client.clone(), namespace);
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+        let all = ListParams::default();
+        drop(pods.delete_collection(&now, &all).await?);
+        drop(syncs.delete_collection(&now, &all).await?);
+        let started = Instant::now();
+        while !syncs.list_metadata(&all).await?.items.is_empty() {
+            anyhow::ensure!(started.elapsed() < WITHIN, "{namespace} is not empty");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        Ok(())
     }
 
     /// Creates an object, however busy the API server is.

@@ -1,7 +1,7 @@
 //! The controller with a whole fleet: how soon it is current, what it costs, what it asks for.
 //!
 //! The API server and git are real. Agents are simulated: their reports are written by this process,
-//! and at rest each of them is one watch that is renewed every 25 minutes.
+//! and at rest each of them is one watch that is renewed every 20 to 25 minutes.
 
 mod fleet;
 mod flood;
@@ -10,6 +10,7 @@ mod operator;
 mod rest;
 mod restart;
 mod stall;
+mod stop;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -81,6 +82,7 @@ async fn measure(flags: &Flags) -> anyhow::Result<ExitCode> {
             Part::Idle => idle::measure(&mut fleet).await,
             Part::Stall => stall::measure(&fleet).await,
             Part::Flood => flood::measure(&fleet).await,
+            Part::Stop => stop::measure(&mut fleet).await,
             Part::Restart => restart::measure(&mut fleet).await,
             Part::Rest => rest::measure(&mut fleet).await,
         };
@@ -101,18 +103,21 @@ enum Part {
     Idle,
     Stall,
     Flood,
+    Stop,
     Restart,
     Rest,
 }
 
 impl Part {
-    const ALL: [Self; 5] = [Self::Idle, Self::Stall, Self::Flood, Self::Restart, Self::Rest];
+    const ALL: [Self; 6] =
+        [Self::Idle, Self::Stall, Self::Flood, Self::Stop, Self::Restart, Self::Rest];
 
     fn name(self) -> &'static str {
         match self {
             Self::Idle => "P19 idle",
             Self::Stall => "P23 stall",
             Self::Flood => "P22 flood",
+            Self::Stop => "stop",
             Self::Restart => "P18 P19 restart",
             Self::Rest => "P20 P21 at-rest",
         }

@@ -6,12 +6,16 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use rustix::process::Signal;
 use stoker_bench::cgroup::Cgroup;
 use stoker_bench::program::Program;
 use stoker_testkit::process::{self, Guarded};
 
 /// The image of agents, so that no pod looks as if it needed a restart.
 pub(crate) const AGENT_IMAGE: &str = "stoker-agent:test";
+/// The namespace of the operator.
+pub(crate) const NAMESPACE: &str = "default";
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
 const READY_WITHIN: Duration = Duration::from_mins(2);
 
 /// What the operator is started by.
@@ -23,8 +27,19 @@ pub(crate) enum Shell<'a> {
     Within(&'a Cgroup),
 }
 
-/// A running operator.
+/// A running operator. It ends as one that is restarted does, and hands its Lease over.
 pub(crate) struct Operator(Guarded);
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        // One that does not end is killed.
+        self.0.signal(Signal::TERM).ok();
+        let started = Instant::now();
+        while matches!(self.0.try_wait(), Ok(None)) && started.elapsed() < ENDS_WITHIN {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
 
 impl Operator {
     /// Starts it; `mode` is what `--mode` says.
@@ -45,7 +60,8 @@ impl Operator {
             }
         };
         command.args([&format!("--mode={mode}"), "--log-format=text", "--leader-elect=true"]);
-        command.args(["--namespace=default", "--allow-loopback-git", "--receiver-insecure"]);
+        command.args(["--allow-loopback-git", "--receiver-insecure"]);
+        command.arg(format!("--namespace={NAMESPACE}"));
         command.args(["--metrics-bind-address=0", "--health-probe-bind-address=0"]);
         // Ports of the machine's choice: other tests run beside this.
         let ports: [u16; 2] = free_ports()?;

@@ -7,8 +7,8 @@ use stoker_testkit::proxy::{FaultProxy, Match};
 
 use crate::fleet::Fleet;
 
-/// How often an agent renews its watch.
-const AGENT_WATCH: Duration = Duration::from_mins(25);
+/// The least time between two requests of an agent at rest.
+const AGENT_WATCH: Duration = Duration::from_mins(20);
 const SETTLES: Duration = Duration::from_secs(15);
 
 pub(crate) async fn measure(fleet: &mut Fleet<'_>) -> anyhow::Result<Vec<Finding>> {

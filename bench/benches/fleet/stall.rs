@@ -44,6 +44,8 @@ pub(crate) async fn measure(fleet: &Fleet<'_>) -> anyhow::Result<Vec<Finding>> {
         .await?;
     tokio::time::sleep(SETTLES).await;
     let after = reactions(fleet, &served, &limit, "after").await?;
+    fleet.clear("hung").await?;
+    fleet.clear("served").await?;
     drop(operator);
     let claim = format!("p99 of the others with {} remotes that hang", fleet.size.hung);
     let bar = Bar { id: "P23", claim, limit: 1.2, unit: Unit::Ratio };
