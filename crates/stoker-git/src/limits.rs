@@ -9,6 +9,8 @@ pub struct Limits {
     pub timeout: Duration,
     /// The wall clock that a transfer has, even if it makes progress all the time.
     pub total: Duration,
+    /// The most bytes of a list of refs that are read; four times as many of a list of commits.
+    pub listing: usize,
 }
 
 /// Decides whether a transfer that is past its timeout still earns its time.
@@ -51,9 +53,13 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// About 700,000 refs. More is not a repository that anyone deploys from.
+    const LISTING: usize = 64 * 1024 * 1024;
+
     /// Returns the limits of operations with the given timeout.
     pub fn within(timeout: Duration) -> Self {
-        Self { timeout, total: timeout.max(Duration::from_mins(30)) }
+        let total = timeout.max(Duration::from_mins(30));
+        Self { timeout, total, listing: Self::LISTING }
     }
 }
 
@@ -95,7 +101,7 @@ mod tests {
     use super::*;
 
     fn limits() -> Limits {
-        Limits { timeout: Duration::from_secs(30), total: Duration::from_mins(10) }
+        Limits { total: Duration::from_mins(10), ..Limits::default() }
     }
 
     fn bytes(bytes: u64) -> Progress {

@@ -14,9 +14,6 @@ use crate::diagnosis::{Fault, is_web, judge};
 use crate::error::Error;
 use crate::process::{Job, Output, run};
 
-/// About 700,000 refs. More is not a repository that anyone deploys from.
-const MAX_LISTING: usize = 64 * 1024 * 1024;
-
 /// Lists the refs of a remote, no more than `scope` needs.
 pub fn list(access: &Access, scope: Scope, cancel: &Cancel) -> Result<Vec<AdvertisedRef>, Error> {
     let listing = with_fresh_credentials(
@@ -75,7 +72,7 @@ fn list_once(
     let job = Job {
         command,
         input: Vec::new(),
-        max_output: MAX_LISTING,
+        max_output: access.limits.listing,
         limits: access.limits,
         cancel,
         arrived: None,

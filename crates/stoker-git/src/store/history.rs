@@ -18,8 +18,6 @@ use crate::error::Error;
 use crate::process::{Job, run};
 use crate::remote::with_fresh_credentials;
 
-/// About three million commits.
-const MAX_LISTING: usize = 128 * 1024 * 1024;
 /// How many results are recorded, newest last.
 const MAX_KNOWN: usize = 1000;
 
@@ -78,7 +76,7 @@ fn search(store: &Store, history: &Path, query: &HistoryQuery) -> Result<Vec<Com
     let job = Job {
         command,
         input: Vec::new(),
-        max_output: MAX_LISTING,
+        max_output: store.access.limits.listing * 4,
         limits: store.access.limits,
         cancel: &store.cancel,
         arrived: None,

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret as Object;
 use kube::api::Api;
@@ -53,6 +54,13 @@ pub(crate) struct Session {
     /// The files that both name.
     _held: Vec<MemFile>,
 }
+
+/// The most bytes of refs that are read, about 90,000 refs: a list takes several times its size in
+/// memory, and all GatewaySyncs share the operator's.
+const MAX_LISTING: usize = 8 * 1024 * 1024;
+/// The longest time of a query, whatever `spec.git.timeout` says: processes are few, and one that
+/// hangs keeps another remote waiting.
+const LONGEST_QUERY: Duration = Duration::from_mins(2);
 
 const TOKEN: &str = "spec.git.auth.token.secretRef";
 const SSH_KEY: &str = "spec.git.auth.sshKey.secretRef";
@@ -299,7 +307,10 @@ impl Material {
             proxy,
             plain_http,
             helper: helper().to_owned(),
-            limits: Limits::within(git_timeout(git).as_duration()),
+            limits: Limits {
+                listing: MAX_LISTING,
+                ..Limits::within(git_timeout(git).as_duration().min(LONGEST_QUERY))
+            },
             addresses: Vec::new(),
             server_words: stoker_git::ServerWords::default(),
         };

@@ -8,7 +8,8 @@
 //! # Promises
 //! - One query at a time per distinct repository, credential, CA and proxy.
 //! - At most 16 git processes at a time, 6 of them for remotes whose last query failed, 12 for those
-//!   and for remotes that were not asked before, 4 for one host: remotes that hang stall no others.
+//!   and for remotes that were not asked before, 4 for one host, 2 of them for those that failed:
+//!   remotes that hang stall no others.
 //! - A failing remote is asked again within the larger of its polling interval and 30 s.
 //!
 //! Long: one state machine; a query touches all of its states.
@@ -39,6 +40,8 @@ pub(crate) use words::{failure_of, unresolved};
 const FIRST_RETRY: Duration = Duration::from_secs(2);
 /// Where the polling interval is shorter, a failing remote is still asked no less often than this.
 const SLOWEST_RETRY: Duration = Duration::from_secs(30);
+/// How long the place of a commit in the history is kept that nobody asks for.
+const HISTORY_KEPT: Duration = Duration::from_hours(1);
 /// A query is due a little before the interval is over, so that pollers which come together share.
 const EARLY: f64 = 0.85;
 
@@ -57,6 +60,8 @@ pub(crate) struct Listing {
     pub(crate) token: Option<IssuedToken>,
     /// When the query began.
     pub(crate) started: Instant,
+    /// A digest of the refs.
+    digest: Digest,
 }
 
 /// How fresh an answer has to be.
@@ -146,10 +151,12 @@ struct Entry {
 #[derive(Debug, Default)]
 struct Searched {
     outcome: Option<Result<History, Failure>>,
-    of: Option<Arc<Listing>>,
+    /// The digest of the refs whose history it is.
+    of: Option<Digest>,
     is_running: bool,
     started: Option<Instant>,
     finished: Option<Instant>,
+    looked: Option<Instant>,
 }
 
 impl RemoteKey {
@@ -161,6 +168,25 @@ impl RemoteKey {
         hash.update(pinned.unwrap_or_default());
         hash.update(format!("{scope:?}"));
         Self(hash.finalize().into())
+    }
+}
+
+impl Listing {
+    /// Takes what a remote advertised.
+    pub(crate) fn new(
+        refs: Vec<AdvertisedRef>,
+        host_key: Option<String>,
+        token: Option<IssuedToken>,
+        started: Instant,
+    ) -> Self {
+        let mut hash = Sha256::new();
+        for AdvertisedRef { name, object, peeled } in &refs {
+            hash.update(name.as_bytes());
+            hash.update([0]);
+            hash.update(object.as_str());
+            hash.update(peeled.as_ref().map_or("", |peeled| peeled.as_str()));
+        }
+        Self { refs, host_key, token, started, digest: hash.finalize().into() }
     }
 }
 
@@ -198,13 +224,14 @@ impl Remotes {
             return HistoryLook { outcome: None, claim: None, next: None };
         };
         let searched = entry.histories.entry(query.clone()).or_default();
-        let is_same = searched.of.as_ref().is_some_and(|of| of.refs == listing.refs);
+        searched.looked = Some(now);
+        let is_same = searched.of == Some(listing.digest);
         let failed = searched.outcome.as_ref().is_some_and(Result::is_err);
         let is_due = !searched.is_running
             && (!is_same || failed && searched.finished.is_none_or(|at| now - at > SLOWEST_RETRY));
         if is_due {
             searched.is_running = true;
-            searched.of = Some(Arc::clone(listing));
+            searched.of = Some(listing.digest);
         }
         let outcome = searched.outcome.clone();
         let next = (failed && !searched.is_running).then_some(SLOWEST_RETRY);
@@ -358,6 +385,9 @@ impl Entry {
         self.finished = Some(now);
         self.failures = if outcome.is_ok() { 0 } else { self.failures.saturating_add(1) };
         self.outcome = Some(outcome);
+        self.histories.retain(|_, searched| {
+            searched.is_running || searched.looked.is_some_and(|at| now - at < HISTORY_KEPT)
+        });
     }
 
     fn is_due(&self, demand: Demand, now: Instant) -> bool {
@@ -440,7 +470,7 @@ mod tests {
     const MINUTE: Demand = Demand { interval: Some(Duration::from_mins(1)), since: None };
 
     fn entry(now: Instant, outcome: Result<(), ()>) -> Entry {
-        let listing = Listing { refs: Vec::new(), host_key: None, token: None, started: now };
+        let listing = Listing::new(Vec::new(), None, None, now);
         let failure = Failure { reason: Reason::RemoteUnreachable, message: String::new() };
         Entry {
             outcome: Some(outcome.map(|()| Arc::new(listing)).map_err(|()| failure)),
@@ -451,6 +481,7 @@ mod tests {
         }
     }
 
+    // R9, R10: whatever else happens, the remote is asked once an interval.
     #[tokio::test(start_paused = true)]
     async fn a_good_answer_serves_for_one_interval_and_until_someone_asks() {
         let now = Instant::now();
@@ -529,7 +560,6 @@ mod tests {
         assert!(entry.is_due(MINUTE, now + Duration::from_mins(1)));
     }
 
-    // R9, R10: whatever else happens, the remote is asked once an interval.
     #[tokio::test(start_paused = true)]
     async fn a_running_query_is_never_doubled() {
         let now = Instant::now();

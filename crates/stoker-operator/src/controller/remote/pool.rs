@@ -31,6 +31,8 @@ const CHILDREN_OF_FAILING: usize = 6;
 /// and what is left is for those that are known to answer.
 const CHILDREN_OF_UNPROVEN: usize = 12;
 const CHILDREN_PER_HOST: usize = 4;
+/// The others are for remotes of that host that answer.
+const FAILING_PER_HOST: usize = 2;
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// Git's output is read by threads of their own; these only wait.
 const STACK: usize = 512 * 1024;
@@ -41,7 +43,7 @@ pub(super) struct Pool {
     children: Arc<Semaphore>,
     failing: Arc<Semaphore>,
     unproven: Arc<Semaphore>,
-    hosts: Mutex<HashMap<String, Arc<Semaphore>>>,
+    hosts: Mutex<HashMap<String, Arc<Host>>>,
     store: PathBuf,
     store_limit: u64,
     policy: Policy,
@@ -59,12 +61,22 @@ pub(super) enum Standing {
     Failing,
 }
 
-/// The right to run one process. The order matters: whoever waits for a host holds no other right.
+/// What may run for one host.
+#[derive(Debug)]
+struct Host {
+    children: Arc<Semaphore>,
+    failing: Arc<Semaphore>,
+}
+
+/// The right to run one process. The order matters: a remote that fails waits for others that fail
+/// before it holds anything that one that answers needs.
 struct Permits {
+    _failing: Option<[OwnedSemaphorePermit; 2]>,
     _host: OwnedSemaphorePermit,
-    _failing: Option<OwnedSemaphorePermit>,
     _unproven: Option<OwnedSemaphorePermit>,
     _child: OwnedSemaphorePermit,
+    /// Keeps the host known.
+    _known: Arc<Host>,
 }
 
 impl Pool {
@@ -132,24 +144,29 @@ impl Pool {
         let host = url.host().unwrap_or_default().to_ascii_lowercase();
         let host = {
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-            hosts.retain(|_, permits| {
-                Arc::strong_count(permits) > 1 || permits.available_permits() < CHILDREN_PER_HOST
-            });
-            let fresh = || Arc::new(Semaphore::new(CHILDREN_PER_HOST));
-            Arc::clone(hosts.entry(host).or_insert_with(fresh))
+            hosts.retain(|_, known| Arc::strong_count(known) > 1);
+            Arc::clone(hosts.entry(host).or_default())
         };
         Ok(Permits {
-            _host: take(&host).await?,
             _failing: match standing {
-                Standing::Failing => Some(take(&self.failing).await?),
+                Standing::Failing => Some([take(&host.failing).await?, take(&self.failing).await?]),
                 Standing::Good | Standing::New => None,
             },
+            _host: take(&host.children).await?,
             _unproven: match standing {
                 Standing::Failing | Standing::New => Some(take(&self.unproven).await?),
                 Standing::Good => None,
             },
             _child: take(&self.children).await?,
+            _known: host,
         })
+    }
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        let permits = |count| Arc::new(Semaphore::new(count));
+        Self { children: permits(CHILDREN_PER_HOST), failing: permits(FAILING_PER_HOST) }
     }
 }
 
@@ -256,5 +273,5 @@ fn list(mut query: Query, cancel: &Cancel) -> Result<Listing, Failure> {
     }
     let refs = refs.map_err(|error| failure_of(&error))?;
     let token = granted.map(|granted| granted.token);
-    Ok(Listing { refs, host_key: learned, token, started })
+    Ok(Listing::new(refs, learned, token, started))
 }
