@@ -29,6 +29,9 @@ pub(crate) struct Memory {
     pub(crate) bucket: Bucket,
     /// The request that was seen last.
     pub(crate) asked: Option<Asked>,
+    /// The refs that the last pass wanted, with their repository, and since when; none before the
+    /// first pass.
+    pub(crate) wanted: Option<BTreeMap<String, Option<Instant>>>,
     /// When the newest push event was sent, as the last pass saw it; the earliest time there is,
     /// where there was no push event.
     pub(crate) push_event: Option<Timestamp>,
@@ -42,6 +45,8 @@ pub(crate) struct Memory {
     pub(crate) token: Option<Timestamp>,
     /// Pods that are gone and have a report, and since when.
     pub(crate) gone: BTreeMap<String, Instant>,
+    /// When its deletion was first seen.
+    pub(crate) ending: Option<Instant>,
     /// The remotes that it asks.
     pub(crate) remotes: Vec<RemoteKey>,
 }
@@ -79,6 +84,7 @@ impl Memory {
             failures: 0,
             bucket: Bucket::full(Instant::now()),
             asked: None,
+            wanted: None,
             push_event: None,
             forgotten: None,
             credentials: None,
@@ -86,6 +92,7 @@ impl Memory {
             remotes: Vec::new(),
             token: None,
             gone: BTreeMap::new(),
+            ending: None,
         }
     }
 

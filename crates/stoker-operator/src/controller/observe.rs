@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use stoker_api::chain::Chain;
 use stoker_api::condition::{Reason, Requester, Trigger};
 use stoker_api::gatewaysync::{Auth, AuthMethod, Polling};
@@ -21,6 +21,8 @@ use stoker_core::gateway::Choice;
 use stoker_core::reconcile::{
     Failure, HostKeys, Observed, Receiver, Remote, Rights, TokenWriter, received, requested,
 };
+
+use tokio::time::Instant;
 
 use super::cache::{Belongings, Key};
 use super::remote::Demand;
@@ -169,9 +171,20 @@ async fn ask(
     };
     let demand = demand(context, key, sync);
     let forgotten = forgotten(context, key, sync);
-    let asked = Mutex::default();
-    let inquiry =
-        Inquiry { context, key, sync, url, credentials, pinned, forgotten, demand, asked };
+    let inquiry = Inquiry {
+        context,
+        key,
+        sync,
+        url,
+        credentials,
+        pinned,
+        forgotten,
+        demand,
+        known: context.memories.with(key, |memory| memory.wanted.clone()),
+        created: created(sync),
+        asked: Mutex::default(),
+        wanted: Mutex::default(),
+    };
     let main = inquiry.resolve(&wanted).await;
     facts.is_current = main.is_current;
     if main.is_since_asked {
@@ -248,6 +261,14 @@ fn demand(context: &Context, key: &Key, sync: &GatewaySync) -> Demand {
     let marks = marks.map(|mark| annotation(sync, mark).unwrap_or_default());
     let since = context.memories.with(key, |memory| memory.note(marks.join("\n")));
     Demand { interval: (polling.enabled != Some(false)).then_some(interval), since }
+}
+
+/// Returns when a GatewaySync was created, by this process's clock. What a remote said before that
+/// does not count for it. None where that was long before this process started.
+fn created(sync: &GatewaySync) -> Option<Instant> {
+    let created = sync.metadata.creation_timestamp.as_ref()?.0;
+    let age = Timestamp::now().duration_since(created);
+    Instant::now().checked_sub(age.max(SignedDuration::ZERO).unsigned_abs())
 }
 
 /// Returns who sent a push event that no earlier pass has seen. What is there at the start is old.

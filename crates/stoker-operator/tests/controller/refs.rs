@@ -130,6 +130,35 @@ async fn a_requested_ref_counts_until_the_spec_changes() {
     .await;
 }
 
+// What was listed before a ref was wanted says nothing of it: with polling off nothing else would
+// ask the remote again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ref_that_is_wanted_later_is_resolved_as_it_is_then() {
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    repo.commit_to("release", version("old")).unwrap();
+    let server = HttpServer::start().unwrap();
+    let url = server.mount("plant", &repo);
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &url)).await;
+    world.until_announced("plant", &first).await;
+    // A branch that is new, and one that has moved since.
+    let made = repo.commit_to("made", version("2")).unwrap();
+    let moved = repo.commit_to("release", version("new")).unwrap();
+    for (branch, commit) in [("made", &made), ("release", &moved)] {
+        world.patch("plant", json!({ "spec": { "git": { "ref": branch } } })).await;
+        let metadata = eventually("the branch is announced", || async {
+            let metadata = world.metadata("plant").await?;
+            (metadata.git_ref.as_str() == branch).then_some(metadata)
+        });
+        assert_eq!(metadata.await.commit.unwrap().as_str(), commit.as_str());
+    }
+    // And a GatewaySync that is new.
+    let last = repo.commit_to("release", version("last")).unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await; // times of creation have seconds
+    world.sync(quiet_sync("other", &url).git_ref("release")).await;
+    world.until_announced("other", &last).await;
+}
+
 // P21: one query serves all who share a remote.
 #[tokio::test(flavor = "multi_thread")]
 async fn gateway_syncs_that_share_a_remote_share_its_queries() {

@@ -1,5 +1,6 @@
 //! Asks a remote about refs, through the pool that all GatewaySyncs share.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -26,8 +27,14 @@ pub(super) struct Inquiry<'a> {
     /// Host keys that were learned before this count for nothing.
     pub(super) forgotten: Option<Instant>,
     pub(super) demand: Demand,
+    /// The refs that the last pass wanted, and since when; none in the first pass.
+    pub(super) known: Option<BTreeMap<String, Option<Instant>>>,
+    /// Since when the refs of a first pass are wanted.
+    pub(super) created: Option<Instant>,
     /// The remotes that were asked.
     pub(super) asked: Mutex<Vec<RemoteKey>>,
+    /// The refs that are wanted, and since when.
+    pub(super) wanted: Mutex<BTreeMap<String, Option<Instant>>>,
 }
 
 /// One answer of a remote.
@@ -56,7 +63,9 @@ impl Inquiry<'_> {
         };
         let remote = RemoteKey::new(&self.credentials, self.pinned.as_deref(), scope);
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(remote);
-        let look = self.context.remotes.look(remote, self.key, self.demand);
+        let wanted_since = self.wanted_since(name);
+        let demand = Demand { since: self.demand.since.max(wanted_since), ..self.demand };
+        let look = self.context.remotes.look(remote, self.key, demand);
         if let Some(claim) = look.claim {
             let held = look.outcome.as_ref().and_then(|outcome| outcome.as_ref().ok());
             match self.query(scope, held.and_then(|listing| listing.token.clone())).await {
@@ -64,7 +73,13 @@ impl Inquiry<'_> {
                 Err(failure) => claim.fail(failure),
             }
         }
-        let outcome = look.outcome.filter(|outcome| !self.is_forgotten(outcome));
+        let outcome = look.outcome.filter(|outcome| {
+            // What was listed before says nothing of a ref that is wanted since: it may have been
+            // made, or moved.
+            let is_older =
+                |listing: &Arc<Listing>| wanted_since.is_some_and(|at| listing.started < at);
+            !self.is_forgotten(outcome) && !outcome.as_ref().is_ok_and(is_older)
+        });
         match outcome {
             None => Reply {
                 remote: Remote::Asked,
@@ -92,6 +107,17 @@ impl Inquiry<'_> {
                 }
             }
         }
+    }
+
+    /// Returns since when a ref is wanted: from the pass on that saw it first.
+    fn wanted_since(&self, name: &RefName) -> Option<Instant> {
+        let ref_of_url = format!("{} {name}", self.url);
+        let since = match &self.known {
+            None => self.created,
+            Some(known) => known.get(&ref_of_url).copied().unwrap_or_else(|| Some(Instant::now())),
+        };
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        *wanted.entry(ref_of_url).or_insert(since)
     }
 
     fn is_forgotten(&self, outcome: &Result<Arc<Listing>, Failure>) -> bool {
@@ -135,7 +161,10 @@ impl Inquiry<'_> {
             std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner));
         asked.sort();
         asked.dedup();
+        let wanted =
+            std::mem::take(&mut *self.wanted.lock().unwrap_or_else(PoisonError::into_inner));
         let is_same = self.context.memories.with(self.key, |memory| {
+            memory.wanted = Some(wanted);
             let is_same = memory.remotes == asked;
             memory.remotes.clone_from(&asked);
             is_same
