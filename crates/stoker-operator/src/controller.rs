@@ -164,12 +164,19 @@ async fn follow_defaults(context: &Context) {
     }
 }
 
+/// The longest time of a pass. A request that is never answered ends with it: no connection has a
+/// read timeout, and a few such requests would keep all workers.
+const LONGEST_PASS: Duration = Duration::from_mins(1);
+
 async fn work(context: Arc<Context>) {
     loop {
         let key = context.queue.next().await;
         let started = Instant::now();
         let pass = AssertUnwindSafe(reconcile(&context, &key)).catch_unwind();
-        let result = pass.await.unwrap_or(Err(Error::Panicked));
+        let result = match tokio::time::timeout(LONGEST_PASS, pass).await {
+            Ok(ended) => ended.unwrap_or(Err(Error::Panicked)),
+            Err(_) => Err(Error::TimedOut),
+        };
         context.announcer.reconciled(started.elapsed(), result.is_ok());
         let next = match result {
             Ok(next) => next,

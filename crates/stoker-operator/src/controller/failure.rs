@@ -11,6 +11,9 @@ pub(crate) enum Error {
     /// A pass panicked, which is a fault of ours.
     #[error("a pass panicked: please report this with the lines above")]
     Panicked,
+    /// A pass took too long: the API server did not answer a request.
+    #[error("a pass did not end in time")]
+    TimedOut,
     /// A watch ended, which is a fault of ours.
     #[error("a watch ended")]
     WatchEnded,
