@@ -4,8 +4,9 @@
 //! would hold its GatewaySync, and the namespace around it, for ever.
 //!
 //! # Flow
-//! Scale the operator to 0 and wait until its pods are gone, or a controller that still runs would
-//! add the finalizers again. Then remove the finalizers, the certificate's Secret, the record of repairs and the Lease.
+//! Scale the operator to 0 and wait until its pods are gone: a controller that still runs would add
+//! the finalizers again, and a webhook the certificate's Secret. Then remove the finalizers, the
+//! certificate's Secret, the record of repairs and the Lease.
 //!
 //! # Promises
 //! Running it twice, or after it was killed, ends in the same state. What does not exist is not an
@@ -41,9 +42,9 @@ pub(crate) struct Arguments {
     #[arg(long, env = "POD_NAMESPACE", value_name = "NAMESPACE")]
     pub(crate) namespace: String,
 
-    /// The Deployment of the operator, which is scaled to 0
-    #[arg(long, value_name = "NAME")]
-    pub(crate) deployment: String,
+    /// A Deployment of the operator, which is scaled to 0 (repeatable)
+    #[arg(long = "deployment", required = true, value_name = "NAME")]
+    pub(crate) deployments: Vec<String>,
 
     /// The label selector of the operator's pods
     #[arg(long, value_name = "SELECTOR")]
@@ -110,13 +111,15 @@ pub(crate) async fn run(client: &Client, arguments: &Arguments) -> Result<(), Er
 async fn scale_down(client: &Client, arguments: &Arguments) -> Result<(), Error> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), &arguments.namespace);
     let patch = Patch::Merge(json!({"spec": {"replicas": 0}}));
-    let name = &arguments.deployment;
-    match deployments.patch(name, &PatchParams::default(), &patch).await {
-        Err(source) if !is_missing(&source) => {
-            Err(Error::Scale { name: name.clone(), source: Box::new(source) })
+    for name in &arguments.deployments {
+        match deployments.patch(name, &PatchParams::default(), &patch).await {
+            Err(source) if !is_missing(&source) => {
+                return Err(Error::Scale { name: name.clone(), source: Box::new(source) });
+            }
+            _ => {}
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
 async fn wait_for_pods(client: &Client, arguments: &Arguments) -> Result<(), Error> {

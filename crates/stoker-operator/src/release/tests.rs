@@ -84,7 +84,7 @@ async fn an_operator_that_is_not_there_has_nothing_to_scale_or_to_wait_for() {
     let client = cluster.client().await;
     let arguments = Arguments {
         namespace: namespace.name().to_owned(),
-        deployment: "stoker-operator-controller-manager".to_owned(),
+        deployments: vec!["stoker-operator-controller-manager".to_owned()],
         selector: "control-plane=controller-manager".to_owned(),
         certificate_secret: None,
         watch_namespaces: Vec::new(),
