@@ -10,6 +10,7 @@ use stoker_api::contract::report::{DeletionBlocked, Report};
 use stoker_api::names::Annotation;
 use stoker_api::word::{Commit, GatewayName};
 use stoker_testkit::object::{GatewaySyncBuilder, PodBuilder, gateway_pod, gateway_sync};
+use stoker_testkit::proxy::{self, FaultProxy, Match};
 
 use crate::world::World;
 
@@ -85,6 +86,22 @@ async fn without_rights_it_says_what_it_could_not_check() {
     for resource in ["pods", "secrets", "configmaps", "deployments"] {
         assert!(unread.contains(&resource), "{resource}: {unread:?}");
     }
+}
+
+#[tokio::test]
+async fn a_cluster_without_stoker_gets_the_command_that_installs_it() {
+    let mut world = World::new();
+    let server = FaultProxy::start(crate::world::cluster().config().await).unwrap();
+    for resource in ["gatewaysyncs", "syncprofiles", "customresourcedefinitions"] {
+        server.fault(Match::any().resource(resource), proxy::Fault::Status(404));
+    }
+    let file = world.file("proxy.yaml");
+    std::fs::write(&file, server.kubeconfig()).unwrap();
+    world.as_user(&file);
+    let run = world.stoker(&["doctor"]).exits(1);
+    assert!(run.stdout.contains("gatewaysyncs.stoker.io: DefinitionMissing"), "{run:?}");
+    assert!(run.stdout.contains("fix: helm upgrade "), "{run:?}");
+    assert!(!run.stdout.contains("syncprofiles: Unreadable"), "{run:?}");
 }
 
 #[test]

@@ -45,11 +45,18 @@ pub(super) async fn facts(cluster: &Cluster, namespace: Option<&str>) -> Result<
     // Without these there is nothing to say; without anything else there still is.
     let mut syncs = Vec::new();
     let all: Api<GatewaySync> = api(&cluster.client, namespace);
-    each(&all, |sync: GatewaySync| syncs.push(slim(sync)))
+    let listed = each(&all, |sync: GatewaySync| syncs.push(slim(sync)))
         .await
-        .map_err(|error| cluster.failed("list GatewaySyncs", &error))?;
+        .map_err(|error| cluster.failed("list GatewaySyncs", &error));
     reader.facts.syncs = syncs;
     reader.installation().await;
+    // Where definitions can be read, the missing one is a finding, with the command that installs it.
+    match listed {
+        Err(failure) if failure.reason == Reason::NotInstalled => {
+            reader.facts.definitions.as_ref().map(drop).ok_or(failure)?;
+        }
+        listed => listed?,
+    }
     reader.namespaced(namespace).await;
     reader.secrets().await;
     reader.claims().await;
@@ -255,7 +262,11 @@ impl Reader<'_> {
 
         let read = join4(pods_read, profiles_read, reports_read, bound_read).await;
         self.note("pods", namespace, read.0);
-        self.note("syncprofiles", namespace, read.1);
+        // A kind that is not defined has no objects; that is a finding of its own.
+        let is_undefined = matches!(&read.1, Err(kube::Error::Api(status)) if status.code == 404);
+        if !is_undefined {
+            self.note("syncprofiles", namespace, read.1);
+        }
         self.note("configmaps", namespace, read.2);
         self.facts.bound = self.note("rolebindings", namespace, read.3).map(|()| bound);
         (self.facts.pods, self.facts.sync_profiles, self.facts.reports) = (pods, profiles, reports);
