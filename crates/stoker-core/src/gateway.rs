@@ -17,7 +17,7 @@ use stoker_api::word::{Commit, GatewayName, ProfileName};
 
 pub use judge::{Published, judge};
 pub use legacy::{LegacyReport, LegacyReports, read_legacy};
-pub use restart::{Injected, restart_reason};
+pub use restart::{Injected, needs_restart, restart_reason};
 
 /// What the controller knows of a pod.
 #[expect(clippy::struct_excessive_bools, reason = "facts about a pod, in any combination")]

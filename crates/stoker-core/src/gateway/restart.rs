@@ -27,6 +27,12 @@ pub fn restart_reason(
     outdated(&gateway.pod, sync, settings)
 }
 
+/// Says whether a restart would bring a pod an agent, or another one.
+pub fn needs_restart(pod: &Pod, sync: &GatewaySync, settings: &Settings) -> bool {
+    let is_missed = !pod.has_agent && pod.asks_for_agent();
+    is_missed || pod.may_have_legacy_agent() || outdated(pod, sync, settings).is_some()
+}
+
 fn outdated(pod: &Pod, sync: &GatewaySync, settings: &Settings) -> Option<String> {
     let injected = pod.injected.as_deref()?;
     let stamped = pod.annotation(Annotation::InjectedHash)?;

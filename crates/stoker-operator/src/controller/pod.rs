@@ -120,6 +120,12 @@ fn keep(metadata: &ObjectMeta, pod: &admission::Pod<'_>, phase: Option<&str>) ->
     }
 }
 
+/// Returns what is kept of a whole pod; none where it can't be read.
+pub(crate) fn reduced(pod: &Full) -> Option<gateway::Pod> {
+    let json = serde_json::to_value(pod).ok()?;
+    serde_json::from_value::<Pod>(json).ok().map(Into::into)
+}
+
 impl From<Pod> for gateway::Pod {
     fn from(pod: Pod) -> Self {
         pod.kept
@@ -132,18 +138,14 @@ mod tests {
 
     use super::*;
 
-    fn reduced(pod: &Full) -> gateway::Pod {
-        let json = serde_json::to_value(pod).unwrap();
-        serde_json::from_value::<Pod>(json).unwrap().into()
-    }
-
     #[test]
     fn a_pod_keeps_what_makes_it_a_gateway() {
-        let pod = reduced(&gateway_pod("ignition-0").cr("plant").injected().running().build());
+        let pod =
+            reduced(&gateway_pod("ignition-0").cr("plant").injected().running().build()).unwrap();
         assert_eq!((pod.name.as_str(), pod.sync_name()), ("ignition-0", Some("plant")));
         assert!(pod.has_agent && pod.is_running && !pod.is_ending);
         assert_eq!(pod.service_account, "default");
-        let plain = reduced(&gateway_pod("ignition-0").cr("plant").build());
+        let plain = reduced(&gateway_pod("ignition-0").cr("plant").build()).unwrap();
         assert!(!plain.has_agent && !plain.is_scheduled && plain.asks_for_agent());
     }
 }

@@ -9,12 +9,14 @@ use kube::api::Api;
 use stoker_api::GatewaySync;
 use stoker_api::condition::EventReason;
 use stoker_api::names::{Annotation, Label, REPAIRS_CONFIG_MAP};
-use stoker_core::admission::{Policy, World};
+use stoker_core::admission::{self, Policy, World};
+use stoker_core::gateway::needs_restart;
 use stoker_core::reconcile::{Event, Regarding, Severity};
 use stoker_core::repair::{Outlook, Scope, Wait, Workload, outlook};
 
 use super::{Context, INTERVAL, Need, Watchdog, Webhook, follow};
 use crate::controller::cache::Key;
+use crate::controller::pod;
 
 /// The path of the injection webhook.
 const PATH: &str = "/mutate-v1-pod";
@@ -128,7 +130,8 @@ impl Watchdog for Injection<'_> {
     }
 
     fn is_meant(&self, need: &Need<Injected>, pod: &Pod) -> bool {
-        pod.metadata.uid.as_deref() == Some(&need.subject.uid)
+        let sync = self.0.shared.defaults.merged(Arc::clone(&need.subject.sync));
+        is_meant(&need.subject.uid, pod, &sync, &self.0.settings.admission)
     }
 
     async fn look_ahead(
@@ -180,5 +183,48 @@ impl Watchdog for Injection<'_> {
             regarding: Regarding::Pod { name: name.clone(), uid: uid.to_owned() },
         };
         announcer.tell(&need.subject.sync, &event);
+    }
+}
+
+/// Says whether a pod that was just read is the one with this UID, and needs a restart.
+///
+/// What the status says may be about the pod that had this name before.
+fn is_meant(uid: &str, pod: &Pod, sync: &GatewaySync, settings: &admission::Settings) -> bool {
+    let reduced = pod::reduced(pod).filter(|pod| pod.uid == uid);
+    reduced.is_some_and(|pod| needs_restart(&pod, sync, settings))
+}
+
+#[cfg(test)]
+mod tests {
+    use stoker_testkit::object::{gateway_pod, gateway_sync};
+
+    use super::*;
+
+    // A StatefulSet's pod keeps its name, and the status may be about the pod before it.
+    #[test]
+    fn a_pod_with_the_right_agent_stays_whatever_the_status_says_of_its_name() {
+        let sync = gateway_sync("plant").build();
+        let settings = |image: &str| admission::Settings {
+            default_image: image.parse().unwrap(),
+            allowed_repositories: Vec::new(),
+            pull_secrets: Vec::new(),
+        };
+        let one = settings("registry.example.com/agent:1");
+        let two = settings("registry.example.com/agent:2");
+        let mut pod = gateway_pod("ignition-0").cr("plant").injected().build();
+        pod.metadata.uid = Some("new".to_owned());
+        let is_meant = |pod: &Pod, settings| is_meant("new", pod, &sync, settings);
+        assert!(is_meant(&pod, &one), "the agent of the Go operator");
+        let placement = pod::reduced(&pod).unwrap().injected.unwrap().placement.unwrap();
+        let hash = placement.expected(None, &sync, &one).unwrap().hash;
+        let annotations = pod.metadata.annotations.as_mut().unwrap();
+        annotations.insert(Annotation::InjectedHash.as_str().to_owned(), hash);
+        assert!(!is_meant(&pod, &one));
+        assert!(is_meant(&pod, &two));
+        let mut missed = gateway_pod("ignition-0").cr("plant").build();
+        missed.metadata.uid = Some("new".to_owned());
+        assert!(is_meant(&missed, &one));
+        missed.metadata.uid = Some("another".to_owned());
+        assert!(!is_meant(&missed, &one));
     }
 }
