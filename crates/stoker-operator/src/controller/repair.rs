@@ -93,6 +93,13 @@ enum Found {
     Left(String),
 }
 
+/// Whether a pod is evicted, or the API server only says whether it would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Run {
+    Dry,
+    Live,
+}
+
 /// What became of an eviction.
 enum Evicted {
     Done,
@@ -137,11 +144,7 @@ async fn repair<W: Watchdog>(
     needs: &[Need<W::Subject>],
     memory: &mut Memory,
 ) -> bool {
-    let now = Instant::now();
-    let is_due =
-        |need: &&Need<_>| memory.looked.get(&need.pod).is_none_or(|looked| looked.again <= now);
-    let due: Vec<&Need<_>> = needs.iter().filter(is_due).take(LOOKS).collect();
-    for need in due {
+    for need in memory.due(needs, Instant::now()) {
         let is_held = memory.held_until.is_some_and(|until| Instant::now() < until);
         let attended = Box::pin(attend(context, watchdog, need, is_held));
         let (found, pause) = match tokio::time::timeout(WITHIN, attended).await {
@@ -186,9 +189,15 @@ async fn attend<W: Watchdog>(
     if context.check_leading().is_err() {
         return Ok((left("this instance does not lead"), WAIT));
     }
-    record.add(context, &need.cause, &pod, workload).await?;
-    let uid = pod.metadata.uid.unwrap_or_default();
-    Ok(match evict(&context.shared.client, &need.pod, &uid).await? {
+    let client = &context.shared.client;
+    let uid = pod.metadata.uid.clone().unwrap_or_default();
+    // What is refused must not be recorded: it would take the turn of other pods.
+    let mut evicted = evict(client, &need.pod, &uid, Run::Dry).await?;
+    if matches!(evicted, Evicted::Done) {
+        record.add(context, &need.cause, &pod, workload).await?;
+        evicted = evict(client, &need.pod, &uid, Run::Live).await?;
+    }
+    Ok(match evicted {
         Evicted::Done => (Found::Evicted { uid }, WAIT),
         Evicted::Refused => (left("a PodDisruptionBudget does not allow it now"), WAIT),
         Evicted::Gone => (left("the pod is gone"), WAIT),
@@ -196,7 +205,7 @@ async fn attend<W: Watchdog>(
 }
 
 /// Asks for the eviction of exactly this pod.
-async fn evict(client: &Client, pod: &Key, uid: &str) -> kube::Result<Evicted> {
+async fn evict(client: &Client, pod: &Key, uid: &str, run: Run) -> kube::Result<Evicted> {
     let Key { namespace, name } = pod;
     let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
     // `Api::evict` of the library loses the precondition.
@@ -206,8 +215,9 @@ async fn evict(client: &Client, pod: &Key, uid: &str) -> kube::Result<Evicted> {
         "metadata": { "name": name, "namespace": namespace },
         "deleteOptions": { "preconditions": { "uid": uid } },
     });
+    let parameters = PostParams { dry_run: run == Run::Dry, ..PostParams::default() };
     let created: kube::Result<Value> =
-        api.create_subresource("eviction", name, &PostParams::default(), &body).await;
+        api.create_subresource("eviction", name, &parameters, &body).await;
     match created {
         Ok(_) => Ok(Evicted::Done),
         Err(kube::Error::Api(status)) if status.code == 429 => Ok(Evicted::Refused),
@@ -217,6 +227,16 @@ async fn evict(client: &Client, pod: &Key, uid: &str) -> kube::Result<Evicted> {
 }
 
 impl Memory {
+    /// Returns the pods that are looked at now, those first that have waited the longest.
+    fn due<'a, S>(&self, needs: &'a [Need<S>], now: Instant) -> Vec<&'a Need<S>> {
+        let is_due =
+            |need: &&Need<S>| self.looked.get(&need.pod).is_none_or(|looked| looked.again <= now);
+        let mut due: Vec<_> = needs.iter().filter(is_due).collect();
+        due.sort_by_key(|need| self.looked.get(&need.pod).map(|looked| looked.again));
+        due.truncate(LOOKS);
+        due
+    }
+
     /// Keeps what was found about a pod and logs it where it is new. Says whether it is.
     fn keep<S>(&mut self, need: &Need<S>, found: &Found, pause: Duration) -> bool {
         let now = Instant::now();
@@ -237,5 +257,31 @@ impl Memory {
         };
         tracing::info!(%namespace, name, cause, result, "a pod needs a restart");
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // A PodDisruptionBudget may refuse many pods for ever.
+    #[test]
+    fn pods_that_have_to_wait_do_not_keep_others_from_being_looked_at() {
+        let need = |number| Need {
+            pod: Key::new("plant", &format!("ignition-{number}")),
+            cause: Cause::MISSING_AGENT,
+            subject: (),
+        };
+        let needs: Vec<Need<()>> = (0..5 * LOOKS / 2).map(need).collect();
+        let mut memory = Memory::default();
+        let mut now = Instant::now();
+        for _ in 0..3 {
+            for need in memory.due(&needs, now) {
+                let looked = Looked { found: Found::Left(String::new()), again: now + WAIT };
+                memory.looked.insert(need.pod.clone(), looked);
+            }
+            now += INTERVAL;
+        }
+        assert_eq!(memory.looked.len(), needs.len());
     }
 }

@@ -222,6 +222,10 @@ async fn pods_that_a_broken_webhook_missed_are_found_and_restarted_when_it_works
     }
     world.until_logged(&["killed-0", "a PodDisruptionBudget does not allow it now"]).await;
     assert_eq!(world.pod_of("killed").await.unwrap().uid(), killed.uid());
+    // What was refused is not an eviction: it takes no turn of the rate, and leaves no entry.
+    let record = world.api::<ConfigMap>().get("stoker-repairs").await.unwrap();
+    let entries = record.data.unwrap();
+    assert!(!entries.values().any(|entry| entry.contains("killed")), "{entries:?}");
     stoker_testkit::node::succeed(world.namespace.kubectl().args(["delete", "pdb", "killed"]));
     world.until_injected("killed").await;
     assert_eq!(world.events("PodEvicted", "evicted pod killed-0: it has no agent").await, 1);
