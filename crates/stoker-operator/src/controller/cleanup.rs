@@ -14,6 +14,7 @@ use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
 use stoker_api::contract::metadata::Metadata;
 use stoker_api::names::FINALIZER;
+use tokio::time::Instant;
 
 use super::cache::{Belongings, Key, Undecodable};
 use super::{Context, Error, Next, apply};
@@ -38,7 +39,8 @@ pub(crate) async fn end(context: &Context, key: &Key, sync: &GatewaySync) -> Res
             tracing::warn!(%namespace, %name, error = %Chain(&fault), "failed to tell agents");
         }
     }
-    let left = time_left(sync, Timestamp::now());
+    let seen = context.memories.with(key, |it| *it.ending.get_or_insert_with(Instant::now));
+    let left = time_left(sync, Timestamp::now(), seen.elapsed());
     if published.is_some() && is_awaited(context, key, &belongings) && !left.is_zero() {
         return Ok(Next::After(left));
     }
@@ -63,11 +65,12 @@ pub(crate) fn forget(context: &Context, key: &Key) -> Next {
     Next::Rest
 }
 
-fn time_left(sync: &GatewaySync, now: Timestamp) -> Duration {
+/// Returns how long agents are waited for yet. `seen` is how long the deletion is known.
+fn time_left(sync: &GatewaySync, now: Timestamp, seen: Duration) -> Duration {
     let Some(deleted) = &sync.metadata.deletion_timestamp else { return Duration::ZERO };
     let elapsed = now.duration_since(deleted.0);
     // A clock that runs behind the API server's must not make this longer.
-    let elapsed = Duration::try_from(elapsed).unwrap_or_default();
+    let elapsed = Duration::try_from(elapsed).unwrap_or_default().max(seen);
     AGENTS_WITHIN.saturating_sub(elapsed)
 }
 
@@ -95,5 +98,29 @@ async fn release(
         Err(error) if is_not_found(&error) => Ok(forget(context, key)),
         Err(error) if is_conflict(&error) => Ok(Next::After(CONFLICT_RETRY)),
         Err(source) => Err(Error::Release { key: key.clone(), source: Box::new(source) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use stoker_testkit::object::gateway_sync;
+
+    use super::*;
+
+    #[test]
+    fn agents_are_waited_for_at_most_30_s_whatever_the_clock_says() {
+        let mut sync = gateway_sync("plant").build();
+        let deleted: Timestamp = "2026-11-16T12:00:00Z".parse().unwrap();
+        sync.metadata.deletion_timestamp = Some(Time(deleted));
+        let left = |now: &str, seen| {
+            let now = format!("2026-11-16T{now}Z").parse().unwrap();
+            time_left(&sync, now, Duration::from_secs(seen)).as_secs()
+        };
+        assert_eq!(left("12:00:00", 0), 30);
+        assert_eq!(left("12:00:20", 0), 10, "another instance led until now");
+        assert_eq!(left("11:00:00", 0), 30, "an hour behind");
+        assert_eq!(left("11:00:20", 20), 10);
+        assert_eq!(left("11:00:30", 30), 0);
     }
 }
