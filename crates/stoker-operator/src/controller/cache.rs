@@ -175,6 +175,10 @@ impl Cache {
         change: Change<DeserializeGuard<GatewaySync>>,
     ) -> Vec<Key> {
         self.write(|tables| {
+            match &change {
+                Change::Applied(key, _) | Change::Deleted(key) => drop(tables.foreign.remove(key)),
+                Change::Listed(existing) => drop(tables.foreign.keep(scope, existing)),
+            }
             let changed = tables.syncs.change(scope, change.map(Known::from));
             // Our own writes to the status come back as changes, and concern no one.
             if let ([key], [before]) = (&*changed.keys, &*changed.before)
@@ -183,6 +187,22 @@ impl Cache {
                 return Vec::new();
             }
             changed.keys
+        })
+    }
+
+    /// Takes note of a GatewaySync that another shard holds: where it is, pods have to name theirs.
+    pub(crate) fn on_foreign_sync(&self, key: Key) -> Vec<Key> {
+        self.write(|tables| {
+            let mut concerned = Vec::new();
+            // It may have been created again with another UID.
+            if tables.syncs.remove(&key).is_some() {
+                concerned.push(key.clone());
+            }
+            let namespace = key.namespace.clone();
+            if tables.foreign.insert(key, ()).is_none() {
+                concerned.extend(tables.syncs_in(&BTreeSet::from([namespace])));
+            }
+            concerned
         })
     }
 

@@ -143,10 +143,10 @@ fn syncs(context: &Arc<Context>, scope: Option<&str>) -> impl Future<Output = ()
         config,
         "GatewaySync",
         |context, scope, change: Change<DeserializeGuard<GatewaySync>>| {
-            if let (Change::Applied(_, object), Some(shard)) = (&change, context.settings.shard)
+            if let (Change::Applied(key, object), Some(shard)) = (&change, context.settings.shard)
                 && !shard.holds(object.meta().uid.as_deref().unwrap_or_default())
             {
-                return Vec::new();
+                return context.cache.on_foreign_sync(key.clone());
             }
             context.cache.on_sync(scope, change)
         },

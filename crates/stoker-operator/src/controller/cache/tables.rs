@@ -19,6 +19,8 @@ use crate::controller::repair::{Injected, Need};
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     pub(super) syncs: Table<Known>,
+    /// GatewaySyncs that another shard holds.
+    pub(super) foreign: Table<()>,
     pub(super) pods: Table<Arc<Pod>>,
     pub(super) unlabelled: Table<Arc<Pod>>,
     pub(super) maps: Table<Owned<OwnedMap>>,
@@ -74,7 +76,8 @@ impl Tables {
     }
 
     pub(super) fn pods_of(&self, key: &Key) -> Vec<Pod> {
-        let is_only = self.syncs.in_namespace(&key.namespace).count() == 1;
+        let foreign = self.foreign.in_namespace(&key.namespace).count();
+        let is_only = self.syncs.in_namespace(&key.namespace).count() + foreign == 1;
         let all = self.pods.in_namespace(&key.namespace);
         let all = all.chain(self.unlabelled.in_namespace(&key.namespace)).map(|(_, pod)| pod);
         let named = all.filter(|pod| match pod.sync_name() {
@@ -147,5 +150,39 @@ impl Tables {
             Known::Undecodable(_) => false,
         });
         concerned.map(|(key, _)| key.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::DeserializeGuard;
+    use stoker_testkit::object::{gateway_pod, gateway_sync};
+
+    use super::*;
+    use crate::controller::cache::Cache;
+    use crate::controller::pod;
+    use crate::controller::watch::Change;
+
+    // Two shards would restart the pod by turns, and the webhook would give it nothing.
+    #[test]
+    fn a_pod_that_names_none_of_two_gatewaysyncs_is_missed_by_neither_shard() {
+        let cache = Cache::default();
+        let (own, foreign) = (Key::new("line", "a"), Key::new("line", "b"));
+        let sync = gateway_sync("a").namespace("line").build();
+        cache.on_sync(None, Change::Applied(own.clone(), DeserializeGuard(Ok(sync))));
+        let mut missed =
+            gateway_pod("ignition-0").spec(|it| it.node_name = Some("n".into())).build();
+        missed.metadata.namespace = Some("line".to_owned());
+        cache.on_unlabelled(&Key::new("line", "ignition-0"), pod::reduced(&missed));
+        assert_eq!(cache.needs().len(), 1);
+        assert_eq!(cache.on_foreign_sync(foreign.clone()), std::slice::from_ref(&own));
+        assert_eq!(cache.needs().len(), 0);
+        cache.on_sync(None, Change::Listed([own.clone(), foreign.clone()].into()));
+        assert_eq!(cache.needs().len(), 0);
+        cache.on_sync(None, Change::Deleted(foreign));
+        assert_eq!(cache.needs().len(), 1);
+        // It was created again, with a UID of another shard.
+        assert_eq!(cache.on_foreign_sync(own.clone()), std::slice::from_ref(&own));
+        assert_eq!(cache.sync(&own).map(drop), None);
     }
 }
