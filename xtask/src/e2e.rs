@@ -1,13 +1,16 @@
 //! The claims that need a real node, in suites.
 
 use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context as _, bail};
+use serde_json::Value;
 
 use crate::{cluster, debian, image, manifests, step};
 
 /// The package whose test targets are the suites.
-const PACKAGE: &str = "stoker-e2e";
+pub(crate) const PACKAGE: &str = "stoker-e2e";
 
 /// Flags of `cargo xtask e2e`.
 #[derive(Debug, clap::Args)]
@@ -35,11 +38,36 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     cluster::prepare()?;
     manifests::for_tests()?;
     let _clusters = cluster::Hold::begin()?;
+    let mut failed = Vec::new();
+    for (suite, program) in programs(&selection.suites)? {
+        let mut command = Command::new(program);
+        command.current_dir(step::root().join("e2e")).arg("--quiet").args(&selection.filter);
+        if step::shown(&mut command).is_err() {
+            failed.push(suite);
+        }
+    }
+    if !failed.is_empty() {
+        bail!("a claim does not hold in: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+/// The programs of these suites. Targets of other packages may have the same names.
+pub(crate) fn programs(suites: &[String]) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let mut command = step::cargo();
-    command.args(["test", "--quiet", "--no-fail-fast", "--workspace"]);
-    command.args(selection.suites.iter().flat_map(|suite| ["--test", suite]));
-    command.args(&selection.filter);
-    step::shown(&mut command).context("a claim does not hold")
+    command.args(["test", "--quiet", "--no-run", "--workspace", "--message-format=json"]);
+    command.args(suites.iter().flat_map(|suite| ["--test", suite]));
+    let messages = step::output(&mut command)?;
+    Ok(messages.lines().filter_map(program).collect())
+}
+
+/// The suite that a message of cargo is about, and its program.
+fn program(message: &str) -> Option<(String, PathBuf)> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let source = message["target"]["src_path"].as_str()?;
+    let program = message["executable"].as_str()?;
+    let name = message["target"]["name"].as_str()?;
+    source.ends_with(&format!("e2e/{name}/suite.rs")).then(|| (name.to_owned(), program.into()))
 }
 
 /// Says whether a run of these packages, or of all if there are none, includes the suites.
@@ -48,7 +76,7 @@ pub(crate) fn is_among(packages: &[String]) -> bool {
 }
 
 /// The names of the suites: each has a directory with this file in it.
-fn suites() -> anyhow::Result<Vec<String>> {
+pub(crate) fn suites() -> anyhow::Result<Vec<String>> {
     let directory = step::root().join("e2e");
     let entries = fs::read_dir(&directory).context("failed to list the suites")?;
     let mut suites: Vec<String> = entries
@@ -91,6 +119,17 @@ mod tests {
         let all = vec!["node".to_owned(), "restart".to_owned()];
         let filter = Selection { suites: all, filter: Some("03".to_owned()) };
         assert_eq!(selected("03", None).expect("a filter"), filter);
+    }
+
+    #[test]
+    fn a_target_of_another_package_is_no_suite() {
+        let message = |source: &str| {
+            let target = serde_json::json!({"name": "agent", "src_path": source});
+            serde_json::json!({"target": target, "executable": "/deps/agent-0a1b"}).to_string()
+        };
+        let suite = Some(("agent".to_owned(), "/deps/agent-0a1b".into()));
+        assert_eq!(program(&message("/checkout/e2e/agent/suite.rs")), suite);
+        assert_eq!(program(&message("/checkout/crates/stoker-agent/tests/agent/main.rs")), None);
     }
 
     #[test]
