@@ -109,6 +109,34 @@ fn a_sync_that_waits_for_a_designer_goes_on_when_the_session_closes() {
     assert_eq!(world.data(VIEW).unwrap(), "{\"a\":2}");
 }
 
+// R38: a sync that still waits for a Designer when a pause comes writes nothing.
+#[test]
+fn a_pause_ends_the_wait_for_a_designer() {
+    let (mut world, commit) = World::new();
+    let (gateway, mut metadata) = gateway(&mut world, &commit, |options| options);
+    for profile in metadata.profiles.values_mut() {
+        profile.designer_session_policy = DesignerSessionPolicy::Wait;
+    }
+    world.publish(&metadata);
+    let agent = world.start();
+    world.wait_report("synced", |report| report.sync_status == SyncStatus::Synced);
+    let session = gateway.open_designer("alice", "hmi");
+    let before = gateway.calls().len();
+    let newer = next(&world, &metadata, "{\"a\":2}");
+    world.publish(&newer);
+    let is_question = |call: &String| call.contains("/data/api/v1/designers");
+    eventually("it waits", || gateway.calls()[before..].iter().any(is_question));
+    world.publish(&Metadata { is_paused: true, ..newer.clone() });
+    eventually("it ends", || agent.log().contains("the sync was cancelled"));
+    gateway.close_designer(&session);
+    world.wait_report("paused", |report| report.sync_status == SyncStatus::Paused);
+    assert_eq!(world.data(VIEW).unwrap(), "{\"a\":1}");
+    world.publish(&newer);
+    world.wait_report("synced", |report| {
+        report.sync_status == SyncStatus::Synced && report.commit == newer.commit
+    });
+}
+
 #[test]
 fn a_newer_commit_ends_the_wait_for_a_slow_scan() {
     let (mut world, commit) = World::new();
@@ -194,6 +222,25 @@ fn a_refused_api_key_is_reported_and_a_rotated_one_is_used() {
     world.wait_report("synced", |report| report.sync_status == SyncStatus::Synced);
     assert_eq!(world.data(VIEW).unwrap(), "{\"a\":2}");
     assert!(!agent.log().contains("canary"), "a key is in the log");
+}
+
+// G3: a gateway does not start without its files because its API key is missing.
+#[test]
+fn a_gateway_starts_with_its_files_though_its_api_key_is_missing() {
+    let (mut world, commit) = World::new();
+    let (gateway, metadata) =
+        gateway(&mut world, &commit, |options| options.state(fake::State::Down));
+    std::fs::remove_file(world.path("key")).unwrap();
+    world.publish(&metadata);
+    let agent = world.start();
+    agent.wait_started();
+    assert_eq!(world.data(VIEW).unwrap(), "{\"a\":1}");
+    let report = world.wait_report("no key", |report| report.sync_status == SyncStatus::Error);
+    assert_eq!(report.reason, Some(Reason::GatewayKeyMissing));
+    assert_eq!(report.commit, metadata.commit);
+    std::fs::write(world.path("key"), KEY).unwrap();
+    gateway.set(fake::State::Running);
+    world.wait_report("synced", |report| report.sync_status == SyncStatus::Synced);
 }
 
 // A13: a mass deletion waits for its commit to be confirmed.
