@@ -13,7 +13,7 @@ use stoker_testkit::git::http::{Auth, HttpServer};
 use stoker_testkit::git::ssh::{Kind, SshServer};
 use stoker_testkit::object::secret;
 
-use crate::world::{World, eventually, quiet_sync, version};
+use crate::world::{World, eventually, is_true, quiet_sync, version};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_awaited_used_and_rotated() {
@@ -35,6 +35,22 @@ async fn a_token_is_awaited_used_and_rotated() {
     let second = repo.commit(version("2")).unwrap();
     world.secret(&secret("git", [("token", "two")])).await;
     world.until_announced("plant", &second).await;
+}
+
+// F04: the key of the gateway's API has nothing to do with git.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_api_key_does_not_keep_a_public_ref_from_being_resolved() {
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let server = HttpServer::start().unwrap();
+    let world = World::start().await;
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo)).api_key("absent")).await;
+    world.until_announced("plant", &first).await;
+    let sync = world.until("plant", "the ref is resolved", |status| {
+        is_true(status, ConditionType::RefResolved)
+    });
+    for condition in sync.await.status.unwrap().conditions {
+        assert_ne!(condition.reason, "SecretNotFound", "{}", condition.message);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

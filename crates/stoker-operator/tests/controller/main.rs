@@ -5,6 +5,7 @@ mod auth;
 mod churn;
 mod crash;
 mod deletion;
+mod discovery;
 mod fault;
 mod gateway;
 mod leader;

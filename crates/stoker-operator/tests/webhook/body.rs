@@ -1,10 +1,12 @@
 //! Claims about bodies that no API server sends: refused, in little memory, and nothing ends.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 use stoker_testkit::https::{Connection, trusting};
-use stoker_testkit::object::{gateway_pod, gateway_sync};
+use stoker_testkit::object::{gateway_pod, gateway_sync, profile};
 
 use crate::world::World;
 
@@ -99,6 +101,26 @@ async fn bodies_of_strangers_take_little_memory_and_end_nothing() {
     assert_eq!(connection.post(PATHS[0], usual).await.unwrap(), first);
     let grown = world.peak_memory() - before;
     assert!(grown < GROWTH_KIB, "{grown} KiB");
+}
+
+// The webhook does not know its callers yet: one that is not the API server learns names, as the
+// author of a pod does, and nothing else of a GatewaySync.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_learns_names_and_nothing_else_of_a_gatewaysync() {
+    let world = World::start().await;
+    let hidden = profile().mapping("canary", "canary").exclude("canary/**").var("x", "canary");
+    let sync = gateway_sync("plant").repo("https://canary.example.com/canary.git");
+    let sync = sync.git_ref("canary").profile("default", hidden).token("pat").api_key("key");
+    world.sync(sync).await;
+    let mut connection = world.connect().await;
+    let body = Bytes::from(review(world.namespace.name()).to_string());
+    let answer = connection.post(PATHS[0], body).await.unwrap();
+    let answer: Value = serde_json::from_slice(&answer.body).unwrap();
+    let patch = STANDARD.decode(answer["response"]["patch"].as_str().unwrap()).unwrap();
+    let patch = String::from_utf8(patch).unwrap();
+    assert!(patch.contains("plant") && patch.contains("pat"), "{patch}");
+    let answer = answer.to_string();
+    assert!(!patch.contains("canary") && !answer.contains("canary"), "{answer}: {patch}");
 }
 
 fn usual_half(body: &[u8]) -> String {

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::ListParams;
 use rustls::pki_types::CertificateDer;
 use serde_json::json;
 use sha2::Sha256;
@@ -11,9 +13,10 @@ use stoker_api::names::Annotation;
 use stoker_testkit::object::{GatewaySyncBuilder, gateway_sync, secret};
 use stoker_testkit::proxy::FaultProxy;
 use tempfile::NamedTempFile;
+use tokio::net::TcpStream;
 
 use crate::http::{Response, post};
-use crate::world::{World, cluster, until};
+use crate::world::{Parts, World, cluster, until};
 
 pub(crate) const PUSH: &str = r#"{"ref":"refs/heads/main","after":"b8dbb0c5","deleted":false,"repository":{"full_name":"org/plant"}}"#;
 
@@ -339,4 +342,32 @@ async fn tls_is_served_and_a_renewed_certificate_without_a_restart() {
         .await;
         renew(directory.path());
     }
+}
+
+// F28: also one that does not lead takes push events, and what it takes is written.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_replica_takes_push_events() {
+    let file = key_file("wide");
+    let flag = format!("--receiver-hmac-file={}", file.path().display());
+    let world = World::prepare(Parts::All, &[flag]).await;
+    world.sync(plant()).await;
+    let replicas = [world.replica(), world.replica()];
+    for (number, (_, port)) in replicas.iter().enumerate() {
+        let body = format!(r#"{{"ref":"v{number}"}}"#);
+        let headers = [sign("wide", body.as_bytes())];
+        until("the replica takes it", async || {
+            TcpStream::connect(("127.0.0.1", *port)).await.ok()?;
+            let response = post(*port, &world.path("plant"), &headers, body.as_bytes()).await;
+            (response.status == 202).then_some(())
+        })
+        .await;
+        until("it is written", async || {
+            let requested = world.annotation(Annotation::RequestedRef).await?;
+            (requested == format!("v{number}")).then_some(())
+        })
+        .await;
+    }
+    let leases = world.api::<Lease>().list(&ListParams::default()).await.unwrap();
+    let is_led = |lease: &Lease| lease.spec.as_ref().is_some_and(|it| it.holder_identity.is_some());
+    assert!(leases.iter().any(is_led), "one of them leads: {leases:?}");
 }

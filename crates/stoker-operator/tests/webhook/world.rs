@@ -192,6 +192,25 @@ impl World {
         self.operator = Some(Guarded::spawn(command).unwrap());
     }
 
+    /// Starts an operator with all parts, one of several: who leads is for them to find out. Returns
+    /// it and the port of its receiver.
+    pub(crate) fn replica(&self) -> (Guarded, u16) {
+        let (name, receiver) = (self.namespace.name(), port());
+        let mut command = process::command(program()).unwrap();
+        command.args(["--mode=all", "--log-level=warn", "--leader-elect=true"]);
+        command.args(["--metrics-bind-address=0", "--health-probe-bind-address=0"]);
+        command.args([
+            format!("--namespace={name}"),
+            format!("--watch-namespaces={name}"),
+            format!("--webhook-port={}", port()),
+            format!("--receiver-port={receiver}"),
+            format!("--webhook-configuration={}", self.configuration()),
+            "--certificate-names=127.0.0.1".to_owned(),
+        ]);
+        command.args(&self.flags).env("KUBECONFIG", &self.kubeconfig).stdout(Stdio::null());
+        (Guarded::spawn(command).unwrap(), receiver)
+    }
+
     /// Returns what an operator with all parts logged since it was started.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.log.path()).unwrap()
