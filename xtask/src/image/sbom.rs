@@ -3,7 +3,7 @@
 //! Like the image itself it depends on nothing but its input: entries are sorted and have no times.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
@@ -121,18 +121,14 @@ fn debian_packages(image: &Image) -> anyhow::Result<BTreeSet<Part>> {
         command.arg("--admindir").arg(&database);
         command
     };
-    let mut names = BTreeSet::new();
-    for path in image.paths() {
-        let path = Path::new("/").join(path);
-        // A library below /lib may be known by its place below /usr/lib.
-        let other = Path::new("/usr").join(path.strip_prefix("/").unwrap_or(&path));
-        for path in [path, other] {
-            let found = query().arg("--search").arg(&path).output();
-            let found = found.context("failed to start dpkg-query: images are built on Debian")?;
-            let text = String::from_utf8_lossy(&found.stdout);
-            names.extend(text.lines().filter_map(|line| owner(line, &path)));
-        }
-    }
+    // A library below /lib may be known by its place below /usr/lib.
+    let places = |path: &Path| [Path::new("/").join(path), Path::new("/usr").join(path)];
+    let paths: BTreeSet<PathBuf> = image.paths().flat_map(places).collect();
+    // It fails when one has no owner, which those of ours have not.
+    let found = query().arg("--search").args(&paths).output();
+    let found = found.context("failed to start dpkg-query: images are built on Debian")?;
+    let found = String::from_utf8_lossy(&found.stdout).into_owned();
+    let names: BTreeSet<&str> = found.lines().filter_map(|line| owner(line, &paths)).collect();
     let mut show = query();
     show.args(["--show", "--showformat=${Package} ${Version} ${Architecture}\\n"]).args(&names);
     let shown = step::output(&mut show)?;
@@ -147,10 +143,10 @@ fn debian_packages(image: &Image) -> anyhow::Result<BTreeSet<Part>> {
 
 /// `git: /usr/bin/git` → `git`, unless it is about a directory that packages share, or says that a
 /// file was diverted.
-fn owner(line: &str, path: &Path) -> Option<String> {
+fn owner<'a>(line: &'a str, paths: &BTreeSet<PathBuf>) -> Option<&'a str> {
     let (names, found) = line.split_once(": ")?;
-    let is_one = !names.contains([',', ' ']) && Path::new(found) == path;
-    is_one.then(|| names.to_owned())
+    let is_one = !names.contains([',', ' ']) && paths.contains(Path::new(found));
+    is_one.then_some(names)
 }
 
 #[cfg(test)]
@@ -178,10 +174,10 @@ mod tests {
 
     #[test]
     fn a_file_has_one_owner() {
-        let path = Path::new("/usr/bin/git");
-        assert_eq!(owner("git: /usr/bin/git", path).as_deref(), Some("git"));
-        assert_eq!(owner("base-files, git: /usr/bin/git", path), None);
-        assert_eq!(owner("git: /usr/bin/git-shell", path), None);
-        assert_eq!(owner("diversion by dash from: /usr/bin/git", path), None);
+        let paths = BTreeSet::from([PathBuf::from("/usr/bin/git")]);
+        assert_eq!(owner("git: /usr/bin/git", &paths), Some("git"));
+        assert_eq!(owner("base-files, git: /usr/bin/git", &paths), None);
+        assert_eq!(owner("git: /usr/bin/git-shell", &paths), None);
+        assert_eq!(owner("diversion by dash from: /usr/bin/git", &paths), None);
     }
 }
