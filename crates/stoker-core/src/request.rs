@@ -132,7 +132,7 @@ mod tests {
         assert!(request.changes.is_empty());
     }
 
-    // R31: newest intent wins.
+    // R31, F16: newest intent wins.
     #[test]
     fn a_later_change_of_the_spec_makes_a_request_void_and_clears_it() {
         let request = decided(&[
@@ -142,7 +142,13 @@ mod tests {
             (Annotation::RequestedBy, "cli"),
         ]);
         assert_eq!(request.wanted.unwrap().as_str(), "main");
-        assert_eq!(request.changes, REQUEST.into_iter().map(|it| (it, None)).collect());
+        let cleared: BTreeMap<_, _> = REQUEST.into_iter().map(|it| (it, None)).collect();
+        assert_eq!(request.changes, cleared);
+        // The spec has caught up with what was requested.
+        let made = REQUEST.into_iter().zip(["v2", NOW, "cli", "main"]).collect::<Vec<_>>();
+        let request = decide(&annotated(&made), "v2", NOW.parse().unwrap());
+        assert_eq!(request.wanted.unwrap().as_str(), "v2");
+        assert_eq!(request.changes, cleared);
     }
 
     #[test]

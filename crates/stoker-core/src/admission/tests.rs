@@ -152,7 +152,7 @@ fn an_injected_pod_and_a_mirror_pod_are_left_alone() {
     assert_eq!(outcome.decision, Decision::Pass(Pass::Mirror));
 }
 
-// D2
+// D2, R12
 #[test]
 fn a_missing_gatewaysync_is_denied_where_strict_and_awaited_where_lenient() {
     let pod = || gateway("ignition-0").cr("other").build();
@@ -168,6 +168,7 @@ fn a_missing_gatewaysync_is_denied_where_strict_and_awaited_where_lenient() {
     assert_eq!(lenient.warnings().len(), 1);
 }
 
+// R12
 #[test]
 fn a_paused_gatewaysync_never_blocks() {
     let sync = gateway_sync("plant").mapping("a", "b").paused().build();
@@ -199,6 +200,16 @@ fn the_only_gatewaysync_is_derived_and_written_back() {
 }
 
 #[test]
+fn the_gatewaysync_of_helm_test_does_not_keep_another_from_being_derived() {
+    let mut check = gateway_sync("check").mapping("a", "b").build();
+    check.metadata.labels = Some([("stoker.io/check".to_owned(), "true".to_owned())].into());
+    let outcome = admit(gateway("ignition-0"), &[plant(), check.clone()]);
+    assert_eq!(outcome.env("CR_NAME"), Some("plant"));
+    let named = admit(gateway("tried").cr("check"), &[plant(), check]);
+    assert_eq!(named.env("CR_NAME"), Some("check"));
+}
+
+#[test]
 fn none_or_several_gatewaysyncs_admit_without_agent_and_name_the_annotation() {
     let several = [plant(), gateway_sync("other").mapping("a", "b").build()];
     for (syncs, words) in [(&several[..], "one of other, plant"), (&[], "no GatewaySync in this")] {
@@ -211,6 +222,7 @@ fn none_or_several_gatewaysyncs_admit_without_agent_and_name_the_annotation() {
     }
 }
 
+// R12
 #[test]
 fn an_api_server_that_does_not_answer_denies_nothing() {
     let world = World::default();

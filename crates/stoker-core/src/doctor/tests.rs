@@ -89,6 +89,23 @@ fn a_missing_secret_and_a_missing_key_are_written_from_a_file() {
     assert_eq!(Facts { secrets: BTreeMap::new(), ..sync(None) }.findings(), []);
 }
 
+// F04: of two Secrets the one that is missing is named.
+#[test]
+fn a_missing_api_key_is_not_taken_for_a_missing_token() {
+    let key = |name: &str| Key::new("line", name);
+    let facts = Facts {
+        secrets: [(key("git"), Some(["token".to_owned()].into())), (key("gateway"), None)].into(),
+        ..with_sync(|sync| {
+            let auth = json!({"token": {"secretRef": {"name": "git"}}});
+            sync.spec.git.auth = Some(object(auth));
+            sync.spec.gateway = Some(object(json!({"apiKeySecretRef": {"name": "gateway"}})));
+        })
+    };
+    let (code, fix) = only(&facts);
+    assert_eq!(code, Code::SecretMissing);
+    assert!(fix.starts_with("kubectl create secret generic gateway -n line "), "{fix}");
+}
+
 #[test]
 fn a_pause_and_a_stop_are_resumed() {
     let paused = with_sync(|sync| sync.spec.paused = Some(true));

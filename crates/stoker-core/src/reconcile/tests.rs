@@ -263,7 +263,26 @@ fn a_failed_gateway_is_told_once_and_shown_first() {
     assert_eq!(reasons(&verdict), [EventReason::SyncFailed]);
     assert_eq!(verdict.status.discovered_gateways[0].pod_name, "ignition-1");
     assert_eq!(stands(&verdict.status, ConditionType::Ready), Some(("False", "GatewaysFailed")));
+    // `kubectl get` has this message in its column STATUS.
+    let ready = status::condition(&verdict.status, ConditionType::Ready).unwrap();
+    assert!(ready.message.contains("disk full"), "{}", ready.message);
     assert_eq!(reasons(&decided(&sync, &observed)), []);
+}
+
+// F32: once when it begins to be missing, however often that is seen.
+#[test]
+fn a_missing_agent_is_told_once_each_time_that_it_goes() {
+    let with = pod("ignition-0");
+    let without = Pod { has_agent: false, ..with.clone() };
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![with.clone()]));
+    with_synced(&mut sync, &mut observed);
+    let mut told = |pod: &Pod| {
+        observed.pods = vec![pod.clone()];
+        let verdict = settled(&mut sync, &mut observed);
+        reasons(&verdict).into_iter().filter(|it| *it == EventReason::SidecarMissing).count()
+    };
+    assert_eq!([&without, &without, &without].map(&mut told), [1, 0, 0]);
+    assert_eq!([&with, &with, &without, &without].map(&mut told), [0, 0, 1, 0]);
 }
 
 #[test]
