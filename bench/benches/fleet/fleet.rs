@@ -50,7 +50,6 @@ pub(crate) struct Fleet<'a> {
     pub(crate) server: HttpServer,
     program: Program,
     files: TempDir,
-    hash: String,
     /// How many GatewaySyncs there are.
     count: usize,
     /// How many pods and Secrets there are that do not concern Stoker.
@@ -90,9 +89,8 @@ impl<'a> Fleet<'a> {
         }
         let client = cluster.client().await;
         let files = tempfile::tempdir()?;
-        let hash = injected_hash()?;
         let (count, foreign) = (0, (0, 0));
-        Ok(Self { cluster, client, size, repos, server, program, files, hash, count, foreign })
+        Ok(Self { cluster, client, size, repos, server, program, files, count, foreign })
     }
 
     /// Starts an operator that talks to the API server itself.
@@ -227,7 +225,7 @@ impl<'a> Fleet<'a> {
             .cr(&place.name)
             .label(PLANT, &place.name)
             .injected()
-            .annotation(Annotation::InjectedHash, &self.hash);
+            .annotation(Annotation::InjectedHash, &injected_hash(&place.name)?);
         self.create(&pod.spec(|spec| spec.node_name = Some("node".to_owned())).build()).await
     }
 
@@ -364,17 +362,17 @@ pub(crate) fn report(pod: &str, uid: &str, metadata: &Metadata) -> anyhow::Resul
     })
 }
 
-/// The hash that the webhook stamps on pods of this fleet.
-fn injected_hash() -> anyhow::Result<String> {
+/// The hash that the webhook stamps on the pods of a GatewaySync, so that none needs a restart.
+fn injected_hash(sync: &str) -> anyhow::Result<String> {
     let settings = Settings {
         default_image: AGENT_IMAGE.parse()?,
         allowed_repositories: Vec::new(),
         pull_secrets: Vec::new(),
     };
-    let pod = serde_json::to_string(&gateway_pod("plant-0").cr("plant").injected().build())?;
+    let pod = serde_json::to_string(&gateway_pod("gateway").cr(sync).injected().build())?;
     let view = serde_json::from_str(&pod)?;
     let placement = Placement::of(&view).context("the pod is a gateway")?;
-    let sync = gateway_sync("plant").mapping("projects", "projects").build();
+    let sync = gateway_sync(sync).mapping("projects", "projects").build();
     let expected = placement.expected(None, &sync, &settings).context("it would be injected")?;
     Ok(expected.hash)
 }
