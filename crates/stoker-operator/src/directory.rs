@@ -47,17 +47,8 @@ struct State {
 impl Directory {
     /// Starts to watch, and returns at once.
     pub(crate) fn start(shared: &Shared) -> Self {
+        let directory = Self::new(shared);
         let namespaces = &shared.watch_namespaces;
-        let scopes = namespaces.len().max(1);
-        let directory = Self(Arc::new(Inner {
-            client: shared.client.clone(),
-            selector: shared.watch_label_selector.clone(),
-            namespaces: namespaces.clone(),
-            state: RwLock::default(),
-            unlisted: AtomicUsize::new(scopes * 2),
-            check: shared.checks.readiness("directory"),
-            defaults: shared.defaults.clone(),
-        }));
         if namespaces.is_empty() {
             directory.watch(Api::all(shared.client.clone()), Api::all(shared.client.clone()));
         }
@@ -69,6 +60,21 @@ impl Directory {
         }
         directory.watch_policies();
         directory
+    }
+
+    /// Returns a directory that knows nothing yet.
+    fn new(shared: &Shared) -> Self {
+        let scopes = shared.watch_namespaces.len().max(1);
+        Self(Arc::new(Inner {
+            client: shared.client.clone(),
+            selector: shared.watch_label_selector.clone(),
+            namespaces: shared.watch_namespaces.clone(),
+            state: RwLock::default(),
+            // GatewaySyncs and SyncProfiles of every scope, and the policies of all namespaces.
+            unlisted: AtomicUsize::new(scopes * 2 + 1),
+            check: shared.checks.readiness("directory"),
+            defaults: shared.defaults.clone(),
+        }))
     }
 
     /// Says whether the operator serves this namespace.
@@ -150,8 +156,9 @@ impl Directory {
         let api: Api<PartialObjectMeta<Namespace>> = Api::all(self.0.client.clone());
         let config = Config::default().labels(Label::InjectionPolicy.as_str());
         let directory = self.clone();
+        let mut is_first = true;
         tokio::spawn(follow(api, config, "Namespace", move |change| {
-            directory.write(|state| see_policy(&mut state.policies, change));
+            directory.see_namespace(change, &mut is_first);
         }));
     }
 
@@ -208,6 +215,14 @@ impl Directory {
         }
     }
 
+    fn see_namespace(&self, change: Change<PartialObjectMeta<Namespace>>, is_first: &mut bool) {
+        let is_list = matches!(change, Change::Listed(_));
+        self.write(|state| see_policy(&mut state.policies, change));
+        if is_list {
+            self.listed(is_first);
+        }
+    }
+
     /// Returns the one namespace that a list was of; none where it was of all.
     ///
     /// A list of one of several watched namespaces that is empty does not say which it was of, and
@@ -260,4 +275,50 @@ fn lean(mut sync: GatewaySync) -> GatewaySync {
         ..GatewaySyncStatus::default()
     });
     sync
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::HashSet;
+
+    use stoker_runtime::admin::Checks;
+    use stoker_runtime::lease::Leadership;
+    use stoker_runtime::telemetry::Filter;
+    use stoker_runtime::{Shutdown, tls};
+
+    use super::*;
+
+    /// Returns a directory of all namespaces that watches nothing.
+    pub(crate) fn unwatched(client: Client) -> Directory {
+        Directory::new(&Shared {
+            client,
+            namespace: "stoker-system".to_owned(),
+            identity: "stoker-0".to_owned(),
+            watch_namespaces: Vec::new(),
+            watch_label_selector: None,
+            defaults: crate::defaults::start(None, &Filter::default()).unwrap(),
+            checks: Checks::default(),
+            leadership: Leadership::never(),
+            certificate: tls::Certificate::default(),
+            shutdown: Shutdown::manual().1,
+        })
+    }
+
+    // Until then a pod in a lenient namespace would be denied by a default that is strict.
+    #[tokio::test]
+    async fn a_replica_is_ready_only_when_the_policies_of_namespaces_are_known() {
+        let refused = tower::service_fn(|_: hyper::Request<kube::client::Body>| async {
+            Err::<hyper::Response<kube::client::Body>, _>(std::io::Error::other("not asked"))
+        });
+        let directory = unwatched(Client::new(refused, "default"));
+        let unlisted = || directory.0.unlisted.load(Ordering::SeqCst);
+        directory.see_sync(Change::Listed(HashSet::new()), &mut true);
+        directory.see_profile(Change::Listed(HashSet::new()), &mut true);
+        assert_eq!(unlisted(), 1);
+        let mut is_first = true;
+        directory.see_namespace(Change::Listed(HashSet::new()), &mut is_first);
+        assert_eq!(unlisted(), 0);
+        directory.see_namespace(Change::Listed(HashSet::new()), &mut is_first);
+        assert_eq!(unlisted(), 0);
+    }
 }

@@ -47,13 +47,14 @@ fn annotation<'a>(pod: &'a Pod<'_>, annotation: Annotation) -> Option<&'a str> {
     pod.annotation(annotation.as_str()).filter(|text| !text.is_empty())
 }
 
-/// Returns the GatewaySyncs of the namespace, or none where the API server did not answer.
+/// Returns the GatewaySyncs of the namespace, the named one among them if it exists, or none where
+/// the API server did not answer.
 async fn syncs(
     directory: &Directory,
     namespace: &str,
     named: Option<&str>,
 ) -> Option<Vec<Arc<GatewaySync>>> {
-    let known = directory.syncs(namespace);
+    let mut known = directory.syncs(namespace);
     let is_enough = match named {
         Some(name) => known.iter().any(|sync| sync.metadata.name.as_deref() == Some(name)),
         None => !known.is_empty(),
@@ -62,12 +63,17 @@ async fn syncs(
         return Some(known);
     }
     let mut parameters = ListParams::default().limit(ENOUGH);
+    // A list, and not a read by name: the API server then compares the labels.
+    if let Some(name) = named {
+        parameters = parameters.fields(&format!("metadata.name={name}"));
+    }
     if let Some(selector) = directory.selector() {
         parameters = parameters.labels(selector);
     }
     let api = directory.api(namespace);
     let listed = tokio::time::timeout(WITHIN, api.list(&parameters)).await.ok()?.ok()?;
-    Some(listed.items.into_iter().map(Arc::new).collect())
+    known.extend(listed.items.into_iter().map(Arc::new));
+    Some(known)
 }
 
 async fn has_profile(directory: &Directory, namespace: &str, name: Option<&str>) -> Option<bool> {
@@ -78,4 +84,54 @@ async fn has_profile(directory: &Directory, namespace: &str, name: Option<&str>)
     let api: Api<SyncProfile> = Api::namespaced(directory.client().clone(), namespace);
     let found = tokio::time::timeout(WITHIN, api.get_metadata_opt(name)).await.ok()?.ok()?;
     Some(found.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use hyper::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+    use serde_json::json;
+    use stoker_testkit::object::gateway_sync;
+
+    use super::*;
+    use crate::directory::tests::unwatched;
+
+    /// An API server with 25 GatewaySyncs, `plant-00` and so on, that knows limits and names.
+    fn crowded() -> Client {
+        let service = tower::service_fn(|request: Request<Body>| async move {
+            let query = request.uri().query().unwrap_or_default().to_owned();
+            let names = (0..25).map(|number| format!("plant-{number:02}"));
+            let named = |name: &String| {
+                !query.contains("fieldSelector=")
+                    || query.contains(&format!("fieldSelector=metadata.name%3D{name}"))
+            };
+            let limit = if query.contains("limit=20") { 20 } else { 25 };
+            let items: Vec<_> = names
+                .filter(named)
+                .take(limit)
+                .map(|name| gateway_sync(&name).mapping("a", "b").build())
+                .collect();
+            let list = json!({
+                "apiVersion": "stoker.io/v1alpha1", "kind": "GatewaySyncList",
+                "metadata": {}, "items": items,
+            });
+            Ok::<_, Infallible>(Response::new(Body::from(serde_json::to_vec(&list).unwrap())))
+        });
+        Client::new(service, "default")
+    }
+
+    // S1: also in a namespace with more GatewaySyncs than one look lists.
+    #[tokio::test]
+    async fn a_named_gatewaysync_is_found_among_many() {
+        let directory = unwatched(crowded());
+        for (name, is_there) in [("plant-00", true), ("plant-24", true), ("plant-25", false)] {
+            let found = syncs(&directory, "default", Some(name)).await.unwrap();
+            let is_found = found.iter().any(|sync| sync.metadata.name.as_deref() == Some(name));
+            assert_eq!(is_found, is_there, "{name}");
+        }
+        assert!(syncs(&directory, "default", None).await.unwrap().len() > 1);
+    }
 }
