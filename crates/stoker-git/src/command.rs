@@ -13,10 +13,11 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use stoker_api::word::{RepoUrl, Transport};
+use stoker_api::word::{HttpUrl, RepoUrl, Transport};
+use stoker_http::Uri;
 
 use crate::Cancel;
-use crate::access::{Access, PlainHttp, port_of, protocol};
+use crate::access::{Access, PlainHttp, host_of, port_of, protocol};
 use crate::auth::{self, Auth, Granted};
 use crate::helper;
 use crate::memfile::MemFile;
@@ -85,7 +86,8 @@ impl Session {
         }
         if let Some(proxy) = &access.proxy {
             settings.push(format!("http.proxy={proxy}").into());
-        } else if let Some(addresses) = fixed_addresses(access) {
+        }
+        if let Some(addresses) = fixed_addresses(access) {
             settings.push(addresses.into());
         }
         let mut inherited = Vec::new();
@@ -149,20 +151,35 @@ impl Session {
     }
 }
 
-/// Ties the host of a web URL to the addresses that the caller has checked.
+/// Ties what git connects to for a web URL, its host or the proxy, to the addresses that the caller
+/// has checked.
 fn fixed_addresses(access: &Access) -> Option<String> {
     if access.addresses.is_empty()
         || !matches!(access.url.transport(), Transport::Https | Transport::Http)
     {
         return None;
     }
-    let (host, port) = (access.url.host()?, port_of(&access.url)?);
+    let (host, port) = match &access.proxy {
+        Some(proxy) => (host_of(proxy), port_of_proxy(proxy)),
+        None => (access.url.host()?, port_of(&access.url)?),
+    };
+    // There is nothing to resolve, and curl refuses an address with colons here.
+    if host.parse::<IpAddr>().is_ok() {
+        return None;
+    }
     let addresses = access.addresses.iter().map(|address| match address {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => format!("[{address}]"),
     });
     let addresses: Vec<String> = addresses.collect();
     Some(format!("http.curloptResolve={host}:{port}:{}", addresses.join(",")))
+}
+
+/// The port of a proxy, or the one that curl takes where the URL has none.
+fn port_of_proxy(proxy: &HttpUrl) -> u16 {
+    let uri: Option<Uri> = proxy.as_str().parse().ok();
+    let usual = if proxy.as_str().starts_with("https://") { 443 } else { 1080 };
+    uri.and_then(|uri| uri.port_u16()).unwrap_or(usual)
 }
 
 /// Returns a git command that can reach nothing but this machine's disk.
@@ -249,4 +266,30 @@ pub(crate) fn file_path(url: &RepoUrl) -> String {
 pub(crate) fn in_repository(mut command: Command, repository: &Path) -> Command {
     command.env("GIT_DIR", repository);
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_connects_to_is_tied_to_the_checked_addresses() {
+        let tie = |url: &str, proxy: Option<&str>| {
+            let mut access = Access::public(RepoUrl::parse(url).unwrap(), "helper");
+            access.proxy = proxy.map(|proxy| HttpUrl::parse(proxy).unwrap());
+            access.addresses = ["192.0.2.1", "2001:db8::1"].map(|it| it.parse().unwrap()).into();
+            fixed_addresses(&access)
+        };
+        let to = |host: &str| Some(format!("http.curloptResolve={host}:192.0.2.1,[2001:db8::1]"));
+        let url = "https://git.example.com/plant.git";
+        assert_eq!(tie(url, None), to("git.example.com:443"));
+        assert_eq!(tie(url, Some("http://proxy.example.com:3128")), to("proxy.example.com:3128"));
+        // Ports as curl has them.
+        assert_eq!(tie(url, Some("http://proxy.example.com/")), to("proxy.example.com:1080"));
+        assert_eq!(tie(url, Some("https://proxy.example.com")), to("proxy.example.com:443"));
+        // An address is not resolved, and curl refuses one with colons here.
+        assert_eq!(tie("https://[2001:db8::1]/plant.git", None), None);
+        assert_eq!(tie(url, Some("http://[2001:db8::1]:3128")), None);
+        assert_eq!(tie("ssh://git@git.example.com/plant.git", None), None);
+    }
 }

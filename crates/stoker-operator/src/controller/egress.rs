@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use stoker_api::condition::Reason;
-use stoker_api::word::HttpUrl;
+use stoker_api::word::{HttpUrl, Transport};
 use stoker_core::reconcile::Failure;
 use stoker_git::Access;
 use stoker_git::access::port_of;
@@ -47,8 +47,9 @@ impl Policy {
 
     /// Checks where a query would go, and ties it to the addresses that were checked.
     pub(crate) async fn check(&self, access: &mut Access) -> Result<(), Failure> {
-        if let Some(proxy) = access.proxy.clone() {
-            self.check_web(&proxy, "spec.git.proxy").await?;
+        let is_web = matches!(access.url.transport(), Transport::Https | Transport::Http);
+        if let Some(proxy) = access.proxy.as_ref().filter(|_| is_web) {
+            access.addresses = self.check_web(proxy, "spec.git.proxy").await?;
             if let Some(address) = access.url.host().and_then(|host| host.parse().ok()) {
                 self.judge(address, "spec.git.repo")?;
             }
@@ -61,8 +62,12 @@ impl Policy {
         Ok(())
     }
 
-    /// Checks where a web request would go.
-    pub(crate) async fn check_web(&self, url: &HttpUrl, field: &str) -> Result<(), Failure> {
+    /// Checks where a web request would go, and returns the addresses.
+    pub(crate) async fn check_web(
+        &self,
+        url: &HttpUrl,
+        field: &str,
+    ) -> Result<Vec<IpAddr>, Failure> {
         let (scheme, rest) = url.as_str().split_once("://").unwrap_or_default();
         let authority = rest.split('/').next().unwrap_or_default();
         let (host, port) = match authority.strip_prefix('[').and_then(|it| it.split_once(']')) {
@@ -74,7 +79,7 @@ impl Policy {
         };
         let usual = if scheme == "https" { 443 } else { 80 };
         let port = port.and_then(|port| port.parse().ok()).unwrap_or(usual);
-        self.resolve(host, port, field).await.map(drop)
+        self.resolve(host, port, field).await
     }
 
     async fn resolve(&self, host: &str, port: u16, field: &str) -> Result<Vec<IpAddr>, Failure> {
@@ -180,5 +185,24 @@ mod tests {
         assert!(failure.message.starts_with("spec.git.proxy"), "{}", failure.message);
         let failure = policy(true).check(&mut access).await.unwrap_err();
         assert!(failure.message.starts_with("spec.git.repo"), "{}", failure.message);
+    }
+
+    #[tokio::test]
+    async fn behind_a_proxy_git_is_tied_to_the_addresses_of_the_proxy() {
+        let url = RepoUrl::parse("https://git.example.com/plant.git").unwrap();
+        let mut access = Access::public(url, "helper");
+        access.proxy = Some(HttpUrl::parse("http://localhost:3128").unwrap());
+        policy(true).check(&mut access).await.unwrap();
+        assert!(access.addresses.iter().all(IpAddr::is_loopback) && !access.addresses.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_proxy_does_not_hide_what_goes_past_it() {
+        for url in ["ssh://git@localhost/plant.git", "git@localhost:plant.git"] {
+            let mut access = Access::public(RepoUrl::parse(url).unwrap(), "helper");
+            access.proxy = Some(HttpUrl::parse("http://192.0.2.1:3128").unwrap());
+            let failure = policy(false).check(&mut access).await.unwrap_err();
+            assert!(failure.message.starts_with("spec.git.repo leads to"), "{}", failure.message);
+        }
     }
 }
