@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use stoker_testkit::proxy::{Fault, Match};
 use stoker_testkit::skip;
 
-use crate::world::{World, certificate, login, policy, until};
+use crate::world::{World, certificate, kubectl, login, policy, until};
 
 const BETA: &str = "certificates.k8s.io/v1beta1";
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
@@ -17,6 +17,14 @@ fn bundle(name: &str, signer: Option<&str>, pem: &str) -> Value {
         "apiVersion": BETA, "kind": "ClusterTrustBundle", "metadata": { "name": name },
         "spec": { "signerName": signer, "trustBundle": pem },
     })
+}
+
+fn put(object: &Value) {
+    kubectl(&["apply", "--server-side"], object);
+}
+
+fn remove(object: &Value) {
+    kubectl(&["delete"], object);
 }
 
 /// The policy of most claims, with this ClusterTrustBundle.
@@ -64,24 +72,24 @@ async fn trust_bundles_are_copied_by_their_name_and_by_their_signer() {
     world.policy(&policy_with(&json!({ "name": format!("plant-{number}") }))).await;
     let message = world.reason("SecretsReplicated", "ReplicaSourceMissing").await;
     assert!(message.contains(&format!("no ClusterTrustBundle/plant-{number}")), "{message}");
-    world.put(&named);
+    put(&named);
     let origin = has(&world, &line, &[&own]).await;
     assert!(origin.starts_with(&format!("ClusterTrustBundle/plant-{number} ")), "{origin}");
     world.reason("SecretsReplicated", "Replicated").await;
     // All bundles of a signer count together, and no other.
-    world.put(&part("a", &first));
-    world.put(&part("b", &second));
+    put(&part("a", &first));
+    put(&part("b", &second));
     world.policy(&policy_with(&json!({ "signerName": signer }))).await;
     let origin = has(&world, &line, &[&first, &second]).await;
     assert!(origin.starts_with(&format!("ClusterTrustBundles-of-{signer} ")), "{origin}");
-    world.put(&part("b", &third));
+    put(&part("b", &third));
     has(&world, &line, &[&first, &third]).await;
-    world.remove(&part("a", &first));
+    remove(&part("a", &first));
     has(&world, &line, &[&third]).await;
-    world.remove(&part("b", &third));
+    remove(&part("b", &third));
     let message = world.reason("SecretsReplicated", "ReplicaSourceMissing").await;
     assert!(message.contains(&format!("no ClusterTrustBundles of {signer}")), "{message}");
-    world.remove(&named);
+    remove(&named);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,7 +119,7 @@ async fn copies_stay_while_the_cluster_does_not_say_what_it_has() {
     let (before, after) = (certificate("before.example"), certificate("after.example"));
     let name = format!("plant-{}", fastrand::u32(..));
     let source = |pem: &str| bundle(&name, None, pem);
-    world.put(&source(&before));
+    put(&source(&before));
     world.pull_secret(&login("first")).await;
     world.policy(&policy_with(&json!({ "name": name }))).await;
     has(&world, &line, &[&before]).await;
@@ -129,7 +137,7 @@ async fn copies_stay_while_the_cluster_does_not_say_what_it_has() {
     .await;
     assert!(copy(&world, &line).await.is_some(), "nobody said that the source is gone");
     unsaid.lift();
-    world.put(&source(&after));
+    put(&source(&after));
     has(&world, &line, &[&after]).await;
-    world.remove(&source(&after));
+    remove(&source(&after));
 }

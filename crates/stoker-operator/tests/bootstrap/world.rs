@@ -196,16 +196,6 @@ impl World {
         proxy
     }
 
-    /// Creates or changes an object that names its kind.
-    pub(crate) fn put(&self, object: &Value) {
-        succeed_with(&["apply", "--server-side"], object);
-    }
-
-    /// Removes an object that names its kind.
-    pub(crate) fn remove(&self, object: &Value) {
-        succeed_with(&["delete"], object);
-    }
-
     /// Says whether the API server serves this version of a kind.
     pub(crate) async fn serves(&self, version: &str, plural: &str) -> bool {
         let served = self.client.list_api_group_resources(version).await;
@@ -373,7 +363,8 @@ impl Drop for World {
     }
 }
 
-fn succeed_with(arguments: &[&str], object: &Value) {
+/// Has `kubectl` do something to an object that names its kind.
+pub(crate) fn kubectl(arguments: &[&str], object: &Value) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(object.to_string().as_bytes()).unwrap();
     succeed(cluster().kubectl().args(arguments).arg("--filename").arg(file.path()));
