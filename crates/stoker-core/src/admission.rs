@@ -33,7 +33,7 @@ mod volume;
 mod warning;
 
 use stoker_api::GatewaySync;
-use stoker_api::names::{AGENT_CONTAINER, Annotation, TRUE};
+use stoker_api::names::{AGENT_CONTAINER, Annotation, Label, TRUE};
 use stoker_api::word::ProfileName;
 
 pub use image::{Image, InvalidImage};
@@ -248,7 +248,14 @@ fn choose<'a>(asked: &Asked<'a>, world: &World<'a>, findings: &mut Findings) -> 
     if asked.has_invalid_sync {
         return None;
     }
-    match (world.syncs.as_slice(), world.is_complete) {
+    // The one of `helm test` is for the pod that names it.
+    let is_for_test = |sync: &GatewaySync| {
+        let labels = sync.metadata.labels.as_ref();
+        labels.is_some_and(|labels| labels.contains_key(Label::Check.as_str()))
+    };
+    let candidates: Vec<_> =
+        world.syncs.iter().copied().filter(|sync| !is_for_test(sync)).collect();
+    match (candidates.as_slice(), world.is_complete) {
         ([only], true) => {
             let name = only.metadata.name.as_deref()?;
             return Some(Chosen { name, sync: Some(only), is_derived: true });

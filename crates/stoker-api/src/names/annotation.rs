@@ -106,6 +106,9 @@ registry! {
         InjectionPolicy = "stoker.io/injection-policy",
         /// On a pod, set by the webhook: `"true"`, the pod has an agent.
         Agent = "stoker.io/agent",
+        /// On a GatewaySync: it is there for `helm test` only, and is taken for no pod that does not
+        /// name it.
+        Check = "stoker.io/check",
         /// On an owned object: the GatewaySync that it belongs to.
         CrName = "stoker.io/cr-name",
         /// On a copy of the pull secret or of the certificates: `bootstrap`.
