@@ -2,14 +2,15 @@
 //!
 //! `promises/list.tsv` defines the ids. A test proves a promise when a comment directly above it
 //! begins with the id: `// A1, R27: kill at every step`. A comment that cites an undefined id is an
-//! error, so that a reader can look up every id in this page.
+//! error, so that a reader can look up every id in this page. So is an id that no test names unless
+//! the list says why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 
 use crate::step;
 
@@ -19,7 +20,7 @@ const INTRODUCTION: &str = "\
 # Promises
 
 What must hold under faults, load and hostile input. A comment above a test names the promises that the test
-proves, so this page is derived from the tests. The last section lists what no test names yet.
+proves, so this page is derived from the tests. The last section lists what no test names, and why.
 ";
 
 const TABLE: &str = "| id | fault or input | what holds | tests |\n|---|---|---|---|";
@@ -34,6 +35,8 @@ struct Promise {
     id: &'static str,
     fault: &'static str,
     holds: &'static str,
+    /// Why no test names it.
+    why_untested: Option<&'static str>,
 }
 
 /// Which tests cite which promise.
@@ -58,7 +61,27 @@ pub(crate) fn page() -> anyhow::Result<String> {
         let cited: Vec<_> = citations.undefined.into_iter().collect();
         bail!("ids without a line in xtask/src/promises/list.tsv: {}", cited.join(", "));
     }
+    check_reasons(&sections, &citations.tests)?;
     Ok(render(&sections, &citations.tests))
+}
+
+/// Refuses an id that has neither a test nor a reason, and one that has both.
+fn check_reasons(
+    sections: &[(&str, Vec<Promise>)],
+    tests: &BTreeMap<String, BTreeSet<String>>,
+) -> anyhow::Result<()> {
+    for (is_named, said) in [
+        (false, "no test names these ids, and xtask/src/promises/list.tsv does not say why"),
+        (true, "a test names these ids, and xtask/src/promises/list.tsv says why none does"),
+    ] {
+        let rows = sections.iter().flat_map(|(_, rows)| rows);
+        let wrong = rows.filter(|row| {
+            tests.contains_key(row.id) == is_named && row.why_untested.is_some() == is_named
+        });
+        let wrong: Vec<_> = wrong.map(|row| row.id).collect();
+        ensure!(wrong.is_empty(), "{said}: {}", wrong.join(", "));
+    }
+    Ok(())
 }
 
 fn render(sections: &[(&str, Vec<Promise>)], tests: &BTreeMap<String, BTreeSet<String>>) -> String {
@@ -71,14 +94,15 @@ fn render(sections: &[(&str, Vec<Promise>)], tests: &BTreeMap<String, BTreeSet<S
             writeln!(page, "\n## {title}\n\n{TABLE}").ok();
         }
         for row in proven {
-            let Promise { id, fault, holds } = row;
+            let Promise { id, fault, holds, .. } = row;
             writeln!(page, "| {id} | {fault} | {holds} | {} |", named(&tests[*id])).ok();
         }
         for row in unproven {
-            writeln!(open, "- **{}** {}: {}", row.id, row.fault, row.holds).ok();
+            let why = row.why_untested.map(|why| format!(". *{why}*")).unwrap_or_default();
+            writeln!(open, "- **{}** {}: {}{why}", row.id, row.fault, row.holds).ok();
         }
     }
-    page.push_str("\n## Not named by a test yet\n\n");
+    page.push_str("\n## Not named by a test\n\n");
     page.push_str(&open);
     page
 }
@@ -90,7 +114,8 @@ fn named(tests: &BTreeSet<String>) -> String {
     format!("{}{rest}", shown.join(", "))
 }
 
-/// Reads the list: `# title` begins a section, other lines are `id TAB fault TAB what holds`.
+/// Reads the list: `# title` begins a section, other lines are `id TAB fault TAB what holds`, and
+/// where no test names it `TAB why`.
 fn parse(list: &'static str) -> Vec<(&'static str, Vec<Promise>)> {
     let mut sections: Vec<(&str, Vec<Promise>)> = Vec::new();
     for line in list.lines() {
@@ -102,7 +127,7 @@ fn parse(list: &'static str) -> Vec<(&'static str, Vec<Promise>)> {
         if let (Some(id), Some(fault), Some(holds), Some((_, rows))) =
             (columns.next(), columns.next(), columns.next(), sections.last_mut())
         {
-            rows.push(Promise { id, fault, holds });
+            rows.push(Promise { id, fault, holds, why_untested: columns.next() });
         }
     }
     sections
@@ -213,6 +238,19 @@ mod tests {
     fn an_id_that_the_list_does_not_define_is_found() {
         let undefined = scan("//! About Z9 and A99.\n").undefined;
         assert_eq!(undefined, BTreeSet::from(["A99 (crates/stoker-sync/src/lib.rs)".to_owned()]));
+    }
+
+    #[test]
+    fn an_id_has_a_test_or_a_reason_and_not_both() {
+        let sections = parse("# Files\nA1\tkill\tstays\nR27\terror\tjournal\tnot built yet\n");
+        let named = |ids: &[&str]| -> BTreeMap<String, BTreeSet<String>> {
+            ids.iter().map(|id| ((*id).to_owned(), BTreeSet::new())).collect()
+        };
+        assert!(check_reasons(&sections, &named(&["A1"])).is_ok());
+        for (ids, wrong) in [(&[][..], "A1"), (&["A1", "R27"], "R27")] {
+            let refused = check_reasons(&sections, &named(ids)).unwrap_err().to_string();
+            assert!(refused.ends_with(&format!(": {wrong}")), "{refused}");
+        }
     }
 
     #[test]
