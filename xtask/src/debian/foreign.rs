@@ -31,6 +31,8 @@ pub(crate) fn unpacked(architecture: Architecture) -> anyhow::Result<PathBuf> {
     let packages = download(&root.join("apt"), architecture)?;
     let database = root.join("var/lib/dpkg");
     fs::create_dir_all(database.join("info"))?;
+    // Lists have the architecture in their names.
+    fs::write(database.join("info/format"), "1\n")?;
     let mut status = String::new();
     for package in packages {
         status += &unpack(&package, &root, &database)?;
