@@ -140,6 +140,7 @@ async fn lead(context: &Arc<Context>, ready: &stoker_runtime::admin::Check) {
             () = profile::follow(context) => {}
             () = injection.follow() => {}
             () = keep_house(context) => {}
+            () = cleanup::follow_left_out(context) => {}
             () = follow_defaults(context) => {}
         }
         workers.shutdown().await;
@@ -200,7 +201,7 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
             return cleanup::end_undecodable(context, key, &fault).await;
         }
         Triage::Undecodable(fault) => return publish::undecodable(context, key, &fault).await,
-        Triage::Gone => return Ok(cleanup::forget(context, key)),
+        Triage::Gone => return cleanup::gone(context, key).await,
     };
     let observed = observe::observe(context, key, &sync).await?;
     let verdict = decide(&sync, &observed.facts, Timestamp::now());

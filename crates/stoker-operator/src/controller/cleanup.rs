@@ -2,13 +2,16 @@
 //!
 //! # Promises
 //! It takes at most 30 s. Only agents whose pod runs, and that have reported as that pod, are
-//! waited for. What belongs to it goes with it, by owner references.
+//! waited for. What belongs to it goes with it, by owner references. A GatewaySync that the label
+//! selector leaves out by now is let go, too, unless another operator does so in time.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
-use kube::api::{Patch, PatchParams};
+use kube::api::{PartialObjectMeta, Patch, PatchParams};
+use kube::runtime::watcher::Config;
 use serde_json::json;
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
@@ -17,10 +20,13 @@ use stoker_api::names::FINALIZER;
 use tokio::time::Instant;
 
 use super::cache::{Belongings, Key, Undecodable};
-use super::{Context, Error, Next, apply};
+use super::watch::{Change, dead_after, follow_some};
+use super::{Context, Error, Next, apply, fleet};
 use crate::controller::apply::{is_conflict, is_not_found};
 
 const AGENTS_WITHIN: Duration = Duration::from_secs(30);
+/// How long another operator has to let go of a GatewaySync that this one does not serve any more.
+const OTHERS_WITHIN: Duration = Duration::from_secs(45);
 const CONFLICT_RETRY: Duration = Duration::from_millis(200);
 
 /// Ends a GatewaySync that is being deleted.
@@ -39,8 +45,7 @@ pub(crate) async fn end(context: &Context, key: &Key, sync: &GatewaySync) -> Res
             tracing::warn!(%namespace, %name, error = %Chain(&fault), "failed to tell agents");
         }
     }
-    let seen = context.memories.with(key, |it| *it.ending.get_or_insert_with(Instant::now));
-    let left = time_left(sync, Timestamp::now(), seen.elapsed());
+    let left = time_left(&sync.metadata, AGENTS_WITHIN, Timestamp::now(), seen(context, key));
     if published.is_some() && is_awaited(context, key, &belongings) && !left.is_zero() {
         return Ok(Next::After(left));
     }
@@ -56,8 +61,52 @@ pub(crate) async fn end_undecodable(
     release(context, key, &fault.finalizers, fault.resource_version.clone()).await
 }
 
+/// Wakes GatewaySyncs that the label selector leaves out when they are deleted: they may have our
+/// finalizer from before.
+pub(crate) async fn follow_left_out(context: &Context) {
+    if context.shared.watch_label_selector.is_none() {
+        return std::future::pending().await;
+    }
+    let watches = fleet::scopes(context).into_iter().map(|scope| {
+        let api = fleet::api(&context.shared.client, scope.as_deref());
+        let config = dead_after(Config::default(), context.settings.watch_silent_seconds);
+        let on = |change: Change<PartialObjectMeta<GatewaySync>>| {
+            if let Change::Applied(key, object) = change
+                && is_held(&object.metadata)
+            {
+                context.queue.wake(key);
+            }
+        };
+        follow_some(api, config, "GatewaySync left out", |_| false, on)
+    });
+    futures::future::join_all(watches).await;
+}
+
+/// Forgets a GatewaySync that is gone, or that the label selector leaves out.
+pub(crate) async fn gone(context: &Context, key: &Key) -> Result<Next, Error> {
+    if context.shared.watch_label_selector.is_none() {
+        return Ok(forget(context, key));
+    }
+    let found = context.syncs(key).get_metadata_opt(&key.name).await;
+    let found =
+        found.map_err(|source| Error::Release { key: key.clone(), source: Box::new(source) })?;
+    let Some(object) = found.filter(|it| is_held(&it.metadata)) else {
+        return Ok(forget(context, key));
+    };
+    let left = time_left(&object.metadata, OTHERS_WITHIN, Timestamp::now(), seen(context, key));
+    if !left.is_zero() {
+        return Ok(Next::After(left));
+    }
+    release(context, key, object.finalizers(), object.resource_version()).await
+}
+
+fn is_held(metadata: &ObjectMeta) -> bool {
+    let mut finalizers = metadata.finalizers.iter().flatten();
+    metadata.deletion_timestamp.is_some() && finalizers.any(|it| it == FINALIZER)
+}
+
 /// Forgets a GatewaySync that is gone.
-pub(crate) fn forget(context: &Context, key: &Key) -> Next {
+fn forget(context: &Context, key: &Key) -> Next {
     context.memories.forget(key);
     context.legacy.forget(key);
     context.remotes.keep(key, &[]);
@@ -65,13 +114,18 @@ pub(crate) fn forget(context: &Context, key: &Key) -> Next {
     Next::Rest
 }
 
-/// Returns how long agents are waited for yet. `seen` is how long the deletion is known.
-fn time_left(sync: &GatewaySync, now: Timestamp, seen: Duration) -> Duration {
-    let Some(deleted) = &sync.metadata.deletion_timestamp else { return Duration::ZERO };
+/// Returns how long the deletion is known.
+fn seen(context: &Context, key: &Key) -> Duration {
+    context.memories.with(key, |memory| memory.ending.get_or_insert_with(Instant::now).elapsed())
+}
+
+/// Returns what is left of the time that others have after a deletion that is known since `seen`.
+fn time_left(metadata: &ObjectMeta, within: Duration, now: Timestamp, seen: Duration) -> Duration {
+    let Some(deleted) = &metadata.deletion_timestamp else { return Duration::ZERO };
     let elapsed = now.duration_since(deleted.0);
     // A clock that runs behind the API server's must not make this longer.
     let elapsed = Duration::try_from(elapsed).unwrap_or_default().max(seen);
-    AGENTS_WITHIN.saturating_sub(elapsed)
+    within.saturating_sub(elapsed)
 }
 
 fn is_awaited(context: &Context, key: &Key, belongings: &Belongings) -> bool {
@@ -104,18 +158,16 @@ async fn release(
 #[cfg(test)]
 mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-    use stoker_testkit::object::gateway_sync;
 
     use super::*;
 
     #[test]
     fn agents_are_waited_for_at_most_30_s_whatever_the_clock_says() {
-        let mut sync = gateway_sync("plant").build();
-        let deleted: Timestamp = "2026-11-16T12:00:00Z".parse().unwrap();
-        sync.metadata.deletion_timestamp = Some(Time(deleted));
+        let deleted = Some(Time("2026-11-16T12:00:00Z".parse().unwrap()));
+        let metadata = ObjectMeta { deletion_timestamp: deleted, ..ObjectMeta::default() };
         let left = |now: &str, seen| {
             let now = format!("2026-11-16T{now}Z").parse().unwrap();
-            time_left(&sync, now, Duration::from_secs(seen)).as_secs()
+            time_left(&metadata, AGENTS_WITHIN, now, Duration::from_secs(seen)).as_secs()
         };
         assert_eq!(left("12:00:00", 0), 30);
         assert_eq!(left("12:00:20", 0), 10, "another instance led until now");

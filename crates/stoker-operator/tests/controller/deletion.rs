@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Api, DeleteParams};
+use serde_json::json;
 use stoker_api::condition::SyncStatus;
 use stoker_api::contract::report::Report;
 use stoker_api::names;
@@ -78,4 +79,19 @@ async fn a_gateway_sync_that_never_worked_can_be_deleted() {
     .await;
     let took = world.delete("plant").await;
     assert!(took < Duration::from_secs(10), "{took:?}");
+}
+
+// Another operator may serve it now, so that it gets its time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_sync_that_the_label_selector_leaves_out_can_be_deleted() {
+    let world = World::with(&["--watch-label-selector=line=one"]).await;
+    let label = |value: &str| json!({ "metadata": { "labels": { "line": value } } });
+    world.sync(quiet_sync("plant", "https://127.0.0.1:1/nothing.git")).await;
+    world.patch("plant", label("one")).await;
+    eventually("it has its finalizer", || async {
+        world.get("plant").await.metadata.finalizers.map(drop)
+    })
+    .await;
+    world.patch("plant", label("two")).await;
+    world.delete("plant").await;
 }
