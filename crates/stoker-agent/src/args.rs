@@ -28,7 +28,9 @@ Options:
   --store-limit BYTES  The most that the object store may take, for example 2Gi [default: 2Gi]
   --pod-info DIR       Where the pod's labels and annotations are [default: /etc/stoker/pod]
   --help               Print this help
+  --version            Print the version
 ";
+const VERSION: &str = concat!("stoker-agent ", env!("CARGO_PKG_VERSION"), "\n");
 
 /// What the program is to do.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,8 +39,8 @@ pub(crate) enum Arguments {
     Supervise(Options),
     /// Work.
     Work(Options),
-    /// Print the help.
-    Help,
+    /// Print a text: the help, or the version.
+    Print(&'static str),
 }
 
 /// The flags.
@@ -103,7 +105,8 @@ impl Arguments {
         let mut options = Options::default();
         while let Some(word) = arguments.next() {
             match word.as_str() {
-                "--help" | "-h" => return Ok(Self::Help),
+                "--help" | "-h" => return Ok(Self::Print(HELP)),
+                "--version" | "-V" => return Ok(Self::Print(VERSION)),
                 "--store-limit" => {
                     let none = Error::NoValue { flag: "--store-limit", example: "2Gi" };
                     options.store_limit = bytes(&arguments.next().ok_or(none)?)?;
@@ -140,9 +143,9 @@ fn bytes(value: &str) -> Result<u64, Error> {
     number.filter(|number| *number > 0).ok_or(Error::NotBytes { value: value.to_owned() })
 }
 
-/// Prints the help.
-pub(crate) fn help() -> ExitCode {
-    let printed = std::io::stdout().write_all(HELP.as_bytes());
+/// Prints a text.
+pub(crate) fn print(text: &str) -> ExitCode {
+    let printed = std::io::stdout().write_all(text.as_bytes());
     if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -228,6 +231,7 @@ mod tests {
     fn the_store_limit_takes_units_and_other_flags_are_refused() {
         let options = |store_limit| Options { store_limit, ..Options::default() };
         assert_eq!(parse(&[]), Ok(Arguments::Supervise(options(2 << 30))));
+        assert_eq!(parse(&["--version"]), Ok(Arguments::Print(VERSION)));
         let limited = ["--store-limit", "512Mi"];
         assert_eq!(parse(&limited), Ok(Arguments::Supervise(options(512 << 20))));
         let worker = ["worker", "--store-limit", "7"];

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     match Arguments::parse(std::env::args().skip(1)) {
         Ok(Arguments::Supervise(options)) => supervise::run(&options),
         Ok(Arguments::Work(options)) => worker::run(&options),
-        Ok(Arguments::Help) => args::help(),
+        Ok(Arguments::Print(text)) => args::print(text),
         Err(error) => args::refuse(&error),
     }
 }
