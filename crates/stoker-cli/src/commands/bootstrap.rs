@@ -209,8 +209,7 @@ async fn status(
     let served: BTreeMap<String, BTreeMap<String, String>> =
         served.map(|it| (it.name_any(), it.annotations().clone())).collect();
     let mark = in_force.mark();
-    let mut pods = PodCounts::default();
-    let mut listed = Vec::new();
+    let (mut pods, mut listed) = (PodCounts::default(), Vec::new());
     let client = cluster.client.clone();
     let api: Api<Pod> = match namespace {
         Some(namespace) => Api::namespaced(client, namespace),
