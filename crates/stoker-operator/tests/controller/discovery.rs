@@ -10,7 +10,7 @@ use stoker_api::condition::{ConditionType, SyncStatus};
 use stoker_api::names::{Label, MANAGED_BY};
 use stoker_testkit::git::Repo;
 use stoker_testkit::git::http::HttpServer;
-use stoker_testkit::proxy::{Fault, FaultProxy, Match, Verb};
+use stoker_testkit::proxy::{Fault, FaultProxy, Match, Rule, Verb};
 
 use crate::gateway::plant;
 use crate::world::{World, cluster, eventually, is_true, quiet_sync, version};
@@ -79,7 +79,7 @@ async fn rights_stay_while_pods_cannot_be_listed() {
     world.recheck("plant").await;
     world.until_announced("plant", &second).await;
     assert_eq!(accounts(&world).await, granted);
-    let asked = || refused.iter().map(|rule| rule.hits()).sum::<u64>();
+    let asked = || refused.iter().map(Rule::hits).sum::<u64>();
     let before = asked();
     world.restart();
     eventually("the controller asks for pods in vain", || async {
