@@ -104,13 +104,13 @@ mod tests {
         let service = tower::service_fn(|request: Request<Body>| async move {
             let query = request.uri().query().unwrap_or_default().to_owned();
             let names = (0..25).map(|number| format!("plant-{number:02}"));
-            let named = |name: &String| {
+            let is_asked_for = |name: &String| {
                 !query.contains("fieldSelector=")
                     || query.contains(&format!("fieldSelector=metadata.name%3D{name}"))
             };
             let limit = if query.contains("limit=20") { 20 } else { 25 };
             let items: Vec<_> = names
-                .filter(named)
+                .filter(is_asked_for)
                 .take(limit)
                 .map(|name| gateway_sync(&name).mapping("a", "b").build())
                 .collect();
