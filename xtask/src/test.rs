@@ -4,9 +4,10 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::Command;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 
 use crate::{cluster, debian, e2e, fuzz, image, manifests, step};
 
@@ -43,20 +44,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let release = ["build", "--release", "--package", "stoker-cli", "--bin", "stoker"];
         step::quiet("release", step::cargo().args(release))?;
     }
-    step::quiet("build", cargo_test(arguments)?.arg("--no-run"))?;
+    let skipped = SkipList::new();
+    step::quiet("build", cargo_test(arguments, &skipped)?.arg("--no-run"))?;
     cluster::prepare()?;
     if e2e::is_among(&arguments.package) {
         image::for_tests()?;
         manifests::for_tests()?;
     }
     let _clusters = arguments.package.is_empty().then(cluster::Hold::begin).transpose()?;
-    let skipped = SkipList::new();
-    let mut command = cargo_test(arguments)?;
-    command.env("STOKER_SKIPPED", &skipped.path);
-    command.args(arguments.filter.as_slice());
-    let (mut tally, mut succeeded) = watch(&mut command)?;
+    let (mut tally, mut succeeded) = if arguments.package.is_empty() {
+        in_two_lanes(arguments, &skipped)?
+    } else {
+        let mut command = cargo_test(arguments, &skipped)?;
+        watch(command.args(&arguments.filter), String::new())?
+    };
     if !succeeded && (1..=MOST_AGAIN).contains(&tally.failed) {
-        (tally, succeeded) = again(arguments, tally, &skipped)?;
+        (tally, succeeded) = again(arguments, &tally, &skipped)?;
     }
     let skipped = skipped.count();
     let Tally { passed, failed, .. } = tally;
@@ -103,8 +106,41 @@ fn with_kubernetes(minor: &str, words: &[&str]) -> anyhow::Result<()> {
     step::shown(command.args(words))
 }
 
-fn cargo_test(arguments: &Arguments) -> anyhow::Result<Command> {
-    let mut command = step::cargo();
+/// Runs everything, the claims on the node beside all other tests: claims mostly wait, and they
+/// have a cluster of their own.
+fn in_two_lanes(arguments: &Arguments, skipped: &SkipList) -> anyhow::Result<(Tally, bool)> {
+    let suites = e2e::programs(&e2e::suites()?)?;
+    let mut others = cargo_test(arguments, skipped)?;
+    others.args(["--exclude", e2e::PACKAGE]).args(&arguments.filter);
+    thread::scope(|scope| {
+        let claims = scope.spawn(|| {
+            let mut all = (Tally::default(), true);
+            for (suite, program) in suites {
+                let mut command = Command::new(program);
+                set_environment(&mut command, arguments, skipped)?;
+                command.current_dir(step::root().join("e2e")).args(&arguments.filter);
+                all = add(all, watch(&mut command, format!("{suite} {suite}/suite.rs"))?);
+            }
+            anyhow::Ok(all)
+        });
+        let others = watch(&mut others, String::new())?;
+        let claims = claims.join().map_err(|_| anyhow!("the thread of the claims panicked"))??;
+        Ok(add(others, claims))
+    })
+}
+
+fn add(first: (Tally, bool), second: (Tally, bool)) -> (Tally, bool) {
+    let failures = [first.0.failures, second.0.failures].concat();
+    let (passed, failed) = (first.0.passed + second.0.passed, first.0.failed + second.0.failed);
+    (Tally { passed, failed, failures }, first.1 && second.1)
+}
+
+fn set_environment(
+    command: &mut Command,
+    arguments: &Arguments,
+    skipped: &SkipList,
+) -> anyhow::Result<()> {
+    command.env("STOKER_SKIPPED", &skipped.path);
     if arguments.long {
         // Cargo builds the tests anew when it changes: they are compiled for one program.
         command.env("STOKER_LONG", "1").env("STOKER_BIN", release_program()?);
@@ -114,6 +150,12 @@ fn cargo_test(arguments: &Arguments) -> anyhow::Result<Command> {
         // New questions are for `--long` and for plain `cargo test`, which draw a seed.
         command.env("PROPTEST_RNG_SEED", "20261116");
     }
+    Ok(())
+}
+
+fn cargo_test(arguments: &Arguments, skipped: &SkipList) -> anyhow::Result<Command> {
+    let mut command = step::cargo();
+    set_environment(&mut command, arguments, skipped)?;
     command.args(["test", "--no-fail-fast", "--color=never"]);
     if arguments.package.is_empty() {
         command.arg("--workspace");
@@ -124,12 +166,15 @@ fn cargo_test(arguments: &Arguments) -> anyhow::Result<Command> {
 
 /// Runs the failed tests once more, alone: a time limit that a busy machine missed is no fault of
 /// the change. Says which they were, because a test that fails now and then wants to be looked at.
-fn again(arguments: &Arguments, first: Tally, skipped: &SkipList) -> anyhow::Result<(Tally, bool)> {
+fn again(
+    arguments: &Arguments,
+    first: &Tally,
+    skipped: &SkipList,
+) -> anyhow::Result<(Tally, bool)> {
     println!("failed tests, once more and alone:");
-    let mut command = cargo_test(arguments)?;
-    command.env("STOKER_SKIPPED", &skipped.path);
+    let mut command = cargo_test(arguments, skipped)?;
     command.args(["--", "--exact"]).args(&first.failures);
-    let (second, succeeded) = watch(&mut command)?;
+    let (second, succeeded) = watch(&mut command, String::new())?;
     let is_whole = second.passed + second.failed >= first.failed;
     for name in first.failures.iter().filter(|name| !second.failures.contains(name)) {
         println!("flaky: {name} failed at first and passed alone");
@@ -144,13 +189,14 @@ fn release_program() -> anyhow::Result<PathBuf> {
     program.canonicalize().with_context(|| format!("{} is not there", program.display()))
 }
 
-/// Shows a line per test binary, and everything that a failing one said.
-fn watch(command: &mut Command) -> anyhow::Result<(Tally, bool)> {
+/// Shows a line per test binary, and everything that a failing one said. Cargo names the binaries;
+/// one that is run without cargo has its name from here.
+fn watch(command: &mut Command, mut binary: String) -> anyhow::Result<(Tally, bool)> {
     let (reader, writer) = std::io::pipe().context("failed to make a pipe")?;
     command.stdout(writer.try_clone()?).stderr(writer);
-    let mut child = command.spawn().context("failed to start cargo test")?;
+    let mut child = command.spawn().context("failed to start the tests")?;
     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-    let (mut tally, mut binary, mut said) = (Tally::default(), String::new(), Vec::new());
+    let (mut tally, mut said) = (Tally::default(), Vec::new());
     let mut begun = Instant::now();
     for line in BufReader::new(reader).lines() {
         let line = line?;
@@ -175,17 +221,16 @@ fn watch(command: &mut Command) -> anyhow::Result<(Tally, bool)> {
     Ok((tally, succeeded))
 }
 
+/// Prints at once, because two lanes print.
 fn conclude(binary: &str, passed: usize, failed: usize, took: Duration, said: &[String]) {
-    if failed > 0 {
-        println!("{}", said.join("\n"));
-    } else {
-        for line in said.iter().filter(|line| line.starts_with("skipped: ")) {
-            println!("{line}");
-        }
-    }
+    let is_shown = |line: &&String| failed > 0 || line.starts_with("skipped: ");
+    let mut lines: Vec<String> = said.iter().filter(is_shown).cloned().collect();
     if passed + failed > 0 {
         let seconds = took.as_secs_f64();
-        println!("{binary:<44} {passed:>4} passed {failed:>3} failed {seconds:>7.1} s");
+        lines.push(format!("{binary:<44} {passed:>4} passed {failed:>3} failed {seconds:>7.1} s"));
+    }
+    if !lines.is_empty() {
+        println!("{}", lines.join("\n"));
     }
 }
 
