@@ -31,8 +31,9 @@ pub struct Access {
     pub limits: Limits,
     /// What the server said when an operation failed.
     pub server_words: ServerWords,
-    /// The addresses of the host, where the caller has resolved and checked them: git then goes
-    /// there and nowhere else. Where it is empty, git resolves the name.
+    /// The addresses of the proxy, or else of the host, where the caller has resolved and checked
+    /// them: git then goes there and nowhere else. Where it is empty, git resolves the name. A proxy
+    /// counts for HTTP and HTTPS only.
     pub addresses: Vec<IpAddr>,
 }
 

@@ -1,6 +1,7 @@
 //! The exchange itself: connect, perhaps through a proxy, perhaps with TLS; send; receive.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http_body_util::{BodyExt as _, Empty, Full};
@@ -49,8 +50,16 @@ impl Server {
             None => (self.host.as_str(), self.port),
         };
         let within = request.connect_timeout;
-        let connected = tokio::time::timeout(within, TcpStream::connect((host, port))).await;
-        let stream = match connected {
+        let connecting = async {
+            match &self.place {
+                Place::At(addresses) => {
+                    let at = addresses.iter().map(|address| SocketAddr::new(*address, port));
+                    TcpStream::connect(&*at.collect::<Vec<_>>()).await
+                }
+                Place::Anywhere | Place::Loopback => TcpStream::connect((host, port)).await,
+            }
+        };
+        let stream = match tokio::time::timeout(within, connecting).await {
             Err(_) => return Err(Error::ConnectTimeout(within)),
             Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 return Err(Error::Refused);

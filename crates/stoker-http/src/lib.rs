@@ -19,6 +19,7 @@ mod exchange;
 mod proxy;
 pub mod trust;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,15 +42,17 @@ pub struct Server {
     pub tls: Option<Arc<ClientConfig>>,
     /// The proxy to go through.
     pub proxy: Option<Proxy>,
-    /// Whether the host must really be on this machine.
+    /// Where the host, or the proxy, may be.
     pub place: Place,
 }
 
 /// Where a server may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// Anywhere.
     Anywhere,
+    /// At these addresses, which the caller has checked: the name is not resolved again.
+    At(Vec<IpAddr>),
     /// On this machine: a name that leads elsewhere is refused.
     Loopback,
 }

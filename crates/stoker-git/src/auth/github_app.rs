@@ -8,6 +8,7 @@
 
 mod exchange;
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,6 +40,9 @@ pub struct Settings {
     pub ca_file: Option<PathBuf>,
     /// The proxy to use.
     pub proxy: Option<HttpUrl>,
+    /// The addresses of the proxy, or else of the API, where the caller has resolved and checked
+    /// them. Where it is empty, names are resolved.
+    pub addresses: Vec<IpAddr>,
     /// Whether the JWT may travel unencrypted.
     pub plain_http: PlainHttp,
     /// How long one exchange may take.

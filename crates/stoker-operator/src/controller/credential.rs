@@ -345,6 +345,7 @@ impl Material {
             repository: repository_of(url),
             ca_file: None,
             proxy: None,
+            addresses: Vec::new(),
             plain_http,
             timeout: git_timeout(git).as_duration(),
         }))

@@ -266,6 +266,7 @@ fn app_auth(
         repository: repository.map(|name| name.trim_end_matches(".git").to_owned()),
         ca_file: access.ca_file.clone(),
         proxy: access.proxy.clone(),
+        addresses: Vec::new(),
         plain_http: access.plain_http,
         timeout: access.limits.timeout,
     };

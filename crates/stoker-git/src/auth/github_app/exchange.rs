@@ -184,6 +184,8 @@ impl Api {
             None if is_loopback(host) => None,
             None => Proxy::of_environment(is_tls, host, &|name| std::env::var(name).ok()),
         };
+        // A proxy of our environment is not what was checked.
+        let is_checked = settings.proxy.is_some() || proxy.is_none();
         let body = Request {
             permissions: Permissions { contents: "read" },
             repositories: settings.repository.as_deref().map(|name| [name]),
@@ -193,7 +195,10 @@ impl Api {
             port: uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 }),
             tls: if is_tls { Some(trusted(settings)?) } else { None },
             proxy,
-            place: Place::Anywhere,
+            place: match settings.addresses.as_slice() {
+                addresses if is_checked && !addresses.is_empty() => Place::At(addresses.to_vec()),
+                _ => Place::Anywhere,
+            },
         };
         Ok(Self {
             server,

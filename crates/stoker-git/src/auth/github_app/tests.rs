@@ -100,6 +100,7 @@ fn app(api: &Api, directory: &tempfile::TempDir) -> GithubApp {
         repository: Some("plant".into()),
         ca_file: None,
         proxy: None,
+        addresses: Vec::new(),
         plain_http: PlainHttp::Refused,
         timeout: Duration::from_secs(5),
     })
@@ -123,6 +124,27 @@ fn a_token_is_asked_for_with_a_short_lived_jwt_and_little_power() {
     assert!(iat <= now() - 55 && exp - iat <= 600);
     let body = json!({ "permissions": { "contents": "read" }, "repositories": ["plant"] });
     assert_eq!(seen.body, body);
+}
+
+// F4
+#[test]
+fn names_are_not_resolved_again_where_addresses_were_checked() {
+    let directory = tempfile::tempdir().unwrap();
+    let api = Api::start(|_, _| granted("ghs_1", 60, 0));
+    let url =
+        |host: &str| HttpUrl::parse(&format!("http://{host}:{}", api.address.port())).unwrap();
+    // Neither name exists: only the addresses lead to the API, directly or by way of a proxy.
+    for (host, proxy) in [("api.invalid", None), ("127.0.0.1", Some(url("proxy.invalid")))] {
+        let mut app = app(&api, &directory);
+        app.settings = Settings {
+            api: url(host),
+            proxy,
+            addresses: vec![api.address.ip()],
+            plain_http: PlainHttp::Allowed,
+            ..app.settings
+        };
+        assert_eq!(app.token(&Cancel::default()).unwrap().reveal(), b"ghs_1", "{host}");
+    }
 }
 
 #[test]
