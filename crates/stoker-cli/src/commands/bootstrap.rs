@@ -223,12 +223,7 @@ async fn status(
             let Some(annotations) = served.get(&namespace) else { continue };
             let space = bootstrap::Namespace { name: &namespace, annotations, certificates: None };
             let standing = judge(pod.annotations(), pod.labels(), space, &in_force.policy, &mark);
-            match standing {
-                Standing::Current => pods.current += 1,
-                Standing::Missed => pods.missed += 1,
-                Standing::Stale => pods.stale += 1,
-                Standing::OptedOut => pods.opted_out += 1,
-            }
+            count(&mut pods, standing);
             if matches!(standing, Standing::Missed | Standing::Stale) {
                 let (name, standing) = (pod.name_any(), standing.as_str());
                 listed.push(PodRow { namespace, name, standing });
@@ -260,6 +255,15 @@ async fn status(
         pods,
         listed,
     })
+}
+
+fn count(pods: &mut PodCounts, standing: Standing) {
+    match standing {
+        Standing::Current => pods.current += 1,
+        Standing::Missed => pods.missed += 1,
+        Standing::Stale => pods.stale += 1,
+        Standing::OptedOut => pods.opted_out += 1,
+    }
 }
 
 impl From<Condition> for ConditionRow {

@@ -1,4 +1,6 @@
 //! Writes what was decided.
+//!
+//! Long: one function per kind of object that is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -14,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
-use stoker_api::contract::metadata::Metadata;
+use stoker_api::contract::metadata::{self, Metadata};
 use stoker_api::names::{self, Annotation, FINALIZER};
 use stoker_core::metadata::without_news;
 use stoker_core::reconcile::Write;
@@ -57,7 +59,7 @@ pub(crate) enum Fault {
     #[error("failed to write {what}")]
     Write { what: String, source: Box<kube::Error> },
     #[error("failed to publish the metadata")]
-    Metadata(#[source] stoker_api::contract::metadata::Error),
+    Metadata(#[source] metadata::Error),
 }
 
 /// Writes everything that was decided. A failed write does not keep the others from being tried.

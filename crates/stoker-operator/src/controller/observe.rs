@@ -146,10 +146,7 @@ async fn ask(
 ) -> Outcome {
     let url = match allowed(context, &sync.spec.git.repo) {
         Ok(url) => url,
-        Err(failure) => {
-            facts.remote = Remote::Failed(failure);
-            return Outcome::rest(Next::Rest);
-        }
+        Err(failure) => return Outcome::failed(facts, failure, Next::Rest),
     };
     facts.repository = Some(url.clone());
     let pinned = pinned(sync, &url, belongings);
@@ -158,16 +155,13 @@ async fn ask(
         Ok(wanted) => wanted,
         Err(invalid) => {
             let message = Chain(&invalid).to_string();
-            facts.remote = Remote::Failed(Failure { reason: Reason::RefResolutionFailed, message });
-            return Outcome::rest(Next::Rest);
+            let failure = Failure { reason: Reason::RefResolutionFailed, message };
+            return Outcome::failed(facts, failure, Next::Rest);
         }
     };
     let credentials = match credential::digest(context, key, sync).await {
         Ok(credentials) => credentials,
-        Err(failure) => {
-            facts.remote = Remote::Failed(failure);
-            return Outcome::rest(Next::After(SECRETS_AGAIN));
-        }
+        Err(failure) => return Outcome::failed(facts, failure, Next::After(SECRETS_AGAIN)),
     };
     let demand = demand(context, key, sync);
     let forgotten = forgotten(context, key, sync);
@@ -226,7 +220,9 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn rest(next: Next) -> Self {
+    /// The remote can't be asked.
+    fn failed(facts: &mut Observed, failure: Failure, next: Next) -> Self {
+        facts.remote = Remote::Failed(failure);
         Self { token: None, next }
     }
 }
