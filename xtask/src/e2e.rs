@@ -58,7 +58,9 @@ pub(crate) fn programs(suites: &[String]) -> anyhow::Result<Vec<(String, PathBuf
     command.args(["test", "--quiet", "--no-run", "--workspace", "--message-format=json"]);
     command.args(suites.iter().flat_map(|suite| ["--test", suite]));
     let messages = step::output(&mut command)?;
-    Ok(messages.lines().filter_map(program).collect())
+    let mut programs: Vec<_> = messages.lines().filter_map(program).collect();
+    programs.sort();
+    Ok(programs)
 }
 
 /// The suite that a message of cargo is about, and its program.
