@@ -87,7 +87,7 @@ impl Cgroup {
         Ok(Fared { output, anonymous_peak, peak: self.peak(), kills: self.kills() })
     }
 
-    /// Returns the file that takes the ids of processes; 0 is whoever writes it.
+    /// Returns the file that takes the ids of processes; 0 stands for the process that writes it.
     pub fn processes(&self) -> PathBuf {
         self.directory.join("cgroup.procs")
     }

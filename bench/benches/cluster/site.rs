@@ -16,7 +16,7 @@ const POD: &str = include_str!("pod.yaml");
 const STARTED: &str = "gateway-started";
 /// How agents reach gateways.
 const KEY: &str = "{api: {secretName: gateway-api-key}}";
-/// Up to so many files the stand-in scans in the time that it is told to.
+/// The most files for which the stand-in keeps the time that a scan is set to take.
 const SCANNED: usize = 1_000;
 /// What a push changes.
 const FILE: &str = "bench.json";

@@ -99,7 +99,7 @@ pub(crate) fn measure_large(world: &World<'_>) -> anyhow::Result<Vec<Finding>> {
 /// volume's file system.
 fn sync(world: &World<'_>, site: &Site, pod: &Pod) -> anyhow::Result<Duration> {
     let agent = Processes::find("stoker-agent", &pod.uid)?;
-    // Nobody else may write to where a store is.
+    // Only the owner may write to the directory of a store.
     let place = pod.volumes.join("data/reference");
     DirBuilder::new().mode(0o700).create(&place).context("failed to make a place for the sync")?;
     let (data, store) = (place.join("data"), place.join("store"));

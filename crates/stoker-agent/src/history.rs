@@ -278,7 +278,7 @@ mod tests {
         assert!(history.scan.is_none());
     }
 
-    // G1: each answer of a gateway keeps its reason; one that is away or starting is no fault.
+    // G1: each answer of a gateway keeps its reason; one that is away or starting has not failed.
     #[test]
     fn an_owed_scan_has_the_reason_of_the_gateways_answer() {
         let cases = [
