@@ -72,7 +72,6 @@ impl Error {
     }
 }
 
-/// What applying goes by.
 pub(crate) struct Application<'a, 's> {
     pub(crate) root: &'a Dir,
     pub(crate) state: &'a Dir,

@@ -42,7 +42,6 @@ pub(crate) struct Composed {
     pub(crate) key: Key,
     /// Sorted by name.
     pub(crate) files: Vec<Wanted>,
-    /// The names of its subdirectories.
     pub(crate) children: BTreeSet<Box<[u8]>>,
 }
 
@@ -55,7 +54,6 @@ pub(crate) struct Wanted {
     pub(crate) mapping: u16,
 }
 
-/// What came of composing.
 #[derive(Debug, Default)]
 pub(crate) struct Composition {
     /// The directories that may differ from the last sync, sorted by path.
@@ -67,7 +65,6 @@ pub(crate) struct Composition {
     entries: usize,
 }
 
-/// What composing goes by.
 pub(crate) struct Task<'a> {
     pub(crate) request: &'a Request,
     pub(crate) mounts: &'a [Mount],

@@ -59,12 +59,10 @@ fn tick(dir: &Dir) -> Result<u64, DiskError> {
     Ok(stat.stamp.modified)
 }
 
-/// Returns the latest time of these stamps.
 pub(crate) fn newest<'s>(stamps: impl Iterator<Item = &'s DirStamp>) -> u64 {
     stamps.map(|stamp| stamp.modified.max(stamp.changed)).max().unwrap_or_default()
 }
 
-/// What renewing goes by.
 pub(crate) struct Renewal<'a> {
     pub(crate) root: &'a Dir,
     pub(crate) state: &'a Dir,

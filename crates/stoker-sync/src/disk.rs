@@ -35,7 +35,7 @@ pub(crate) use stat::{DirEntry, FileType, Modes, Stat};
 pub(crate) struct Dir {
     fd: OwnedFd,
     path: RelPath,
-    /// What the root is to people: what it is for, and its path.
+    /// What errors call the root: what it is for, and its path.
     top: Arc<str>,
     modes: Modes,
     settings: Arc<RootSettings>,
@@ -91,13 +91,13 @@ fn set_mode(
 
 type Result<T> = std::result::Result<T, DiskError>;
 
-/// What a root is to people.
+/// Returns what errors call a root.
 fn named(name: &str, path: &Path) -> Arc<str> {
     format!("{name} {}", Quoted(path.as_os_str().as_encoded_bytes())).into()
 }
 
 impl Dir {
-    /// Opens the data root; its own path is the administrator's word and may have links in it.
+    /// Opens the data root. Links in its own path are followed: the administrator set them.
     pub(crate) fn open_root(path: &Path) -> Result<Self> {
         let fd = fs::open(path, open::DIRECTORY, Mode::empty());
         let fd =
@@ -114,12 +114,11 @@ impl Dir {
         Ok(Self { fd, path: RelPath::root(), top, modes: Modes::Kept, settings })
     }
 
-    /// Takes the permission bits of this directory and of all that are opened from it for this.
+    /// Sets what permission bits mean in this directory and in all that are opened from it.
     pub(crate) fn with_modes(self, modes: Modes) -> Self {
         Self { modes, ..self }
     }
 
-    /// Returns whose word permission bits are taken for.
     pub(crate) fn modes(&self) -> Modes {
         self.modes
     }
@@ -221,7 +220,6 @@ impl Dir {
         self.at(name, "write", done)
     }
 
-    /// Writes all bytes to a file of this directory.
     pub(crate) fn write(&self, name: &[u8], file: &mut File, bytes: &[u8]) -> Result<()> {
         let done = fault::step(Call { bytes, ..self.call(CallKind::Write, name) }).and_then(|()| {
             file.write_all(bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
@@ -273,13 +271,11 @@ impl Dir {
         to.at(new, "move a new directory to", done)
     }
 
-    /// Removes a file or a link.
     pub(crate) fn unlink(&self, name: &[u8]) -> Result<()> {
         let unlink = |()| fs::unlinkat(&self.fd, name, AtFlags::empty());
         self.at(name, "delete", fault::step(self.call(CallKind::Unlink, name)).and_then(unlink))
     }
 
-    /// Removes an empty directory.
     pub(crate) fn remove_dir(&self, name: &[u8]) -> Result<()> {
         let remove = |()| fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR);
         self.at(

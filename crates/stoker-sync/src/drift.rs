@@ -48,7 +48,6 @@ pub enum Error {
     Cancelled(Cancelled),
 }
 
-/// What inspecting goes by.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Inspection<'a> {
     pub(crate) root: &'a Dir,

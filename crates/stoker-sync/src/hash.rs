@@ -19,7 +19,6 @@ impl BlobHash {
         Self(Sha1::new_with_prefix(format!("blob {size}\0")))
     }
 
-    /// Takes the next bytes.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

@@ -35,19 +35,17 @@ pub(crate) enum Step {
     RenameCase { path: RelPath },
 }
 
-/// The steps of one directory.
 pub(crate) type Group = Vec<Step>;
 
 pub(crate) fn staged_file(number: u64) -> Vec<u8> {
     format!("f{number}").into_bytes()
 }
 
-/// Returns the name of a staged directory.
 pub(crate) fn staged_dir(number: u64) -> Vec<u8> {
     format!("d{number}").into_bytes()
 }
 
-/// Returns the position of the graft that a path lies within.
+/// Returns the position of the new directory that a path lies within.
 pub(crate) fn new_dir_of(new_dirs: &[RelPath], path: &[u8]) -> Option<usize> {
     path::ancestors(path)
         .find_map(|above| new_dirs.binary_search_by(|new_dir| (**new_dir).cmp(above)).ok())
@@ -125,7 +123,6 @@ impl Parts {
 }
 
 impl Step {
-    /// Returns the path that the step changes.
     pub(crate) fn path(&self) -> &RelPath {
         match self {
             Self::Place { to, .. } | Self::PlaceDir { to, .. } => to,
@@ -168,7 +165,6 @@ impl Step {
     }
 }
 
-/// Returns the halves of a gateway that steps lie in.
 pub(crate) fn halves(groups: &[Group]) -> Halves {
     Halves::of(groups.iter().flatten().map(Step::path))
 }

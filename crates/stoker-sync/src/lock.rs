@@ -66,8 +66,7 @@ impl Lock {
         Ok(())
     }
 
-    /// Returns whose word the permission bits on the volume are: the lock file is ours alone, if
-    /// anything here can be.
+    /// Returns whether the volume keeps permission bits: those of the lock file are known.
     pub(crate) fn modes(&self, state: &Dir) -> Result<Modes, DiskError> {
         match state.stat_file(NAME, &self.lock.file)?.modes_shown() {
             Modes::Kept => Ok(Modes::Kept),
@@ -95,7 +94,7 @@ impl Lock {
     }
 }
 
-/// Asks a file that is ours for certain.
+/// Makes a file to see whether it keeps its permission bits.
 fn probe(state: &Dir) -> Result<Modes, DiskError> {
     state.remove_tree(PROBE)?;
     let file = state.create(PROBE, MODE)?;
@@ -119,7 +118,7 @@ impl Drop for Lock {
     }
 }
 
-/// By its own words, or else by the kernel's.
+/// Returns who holds the lock: what the lock file says, or else what the kernel says.
 fn holder(state: &Dir, file: &File) -> Holder {
     let words = state.read(NAME, MOST_WORDS).unwrap_or_default();
     Holder::parse(&words).unwrap_or_else(|| {

@@ -38,7 +38,6 @@ pub(crate) struct Manifest {
     is_damaged: AtomicBool,
 }
 
-/// A directory of the manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct DirRecord {
     pub(crate) key: Key,
@@ -90,7 +89,6 @@ impl Manifest {
         })
     }
 
-    /// Returns the header of the last sync.
     pub(crate) fn header(&self) -> &Header {
         self.segments.last().map_or(&self.absent, |segment| &segment.header)
     }

@@ -45,7 +45,7 @@ pub(crate) struct Transform {
     pub(crate) steps: Vec<Manipulation>,
 }
 
-/// What a recipe made.
+/// What a transform made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Transformed {
     pub(crate) bytes: Vec<u8>,
@@ -77,7 +77,6 @@ pub enum Error {
     NotUtf8,
 }
 
-/// Makes files as the request says.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Transformer<'a> {
     pub(crate) request: &'a Request,
@@ -125,7 +124,6 @@ impl<'a> Transformer<'a> {
         &self.request.mappings[usize::from(transform.mapping)].patches[position]
     }
 
-    /// Makes a file from its blob.
     pub(crate) fn apply(
         &self,
         transform: &Transform,
@@ -171,7 +169,6 @@ impl<'a> Transformer<'a> {
 }
 
 impl Transform {
-    /// Returns a recipe that only removes the signature.
     pub(crate) fn unsigning(mapping: u16) -> Self {
         Self { mapping, steps: vec![Manipulation::Unsign] }
     }

@@ -15,7 +15,6 @@ use crate::path::{self, RelPath};
 use crate::request::{Prune, Request};
 use crate::reserved::{self, Reserved};
 
-/// Who owns what, for one request.
 #[derive(Debug)]
 pub(crate) struct Ownership<'a> {
     request: &'a Request,
@@ -40,7 +39,6 @@ pub(crate) enum Spared {
 }
 
 impl<'a> Ownership<'a> {
-    /// Works out who owns what.
     pub(crate) fn new(request: &'a Request, mounts: &'a [Mount], case: Case) -> Self {
         let mut claims = HashMap::new();
         let mut frozen = Vec::new();
@@ -97,7 +95,6 @@ impl<'a> Ownership<'a> {
         pruned.map(|(destination, _)| *destination).filter(|destination| !destination.is_empty())
     }
 
-    /// Returns whether names have one spelling or many.
     pub(crate) fn case(&self) -> Case {
         self.case
     }

@@ -61,7 +61,6 @@ impl RelPath {
         path
     }
 
-    /// Appends a clean path.
     pub(crate) fn push(&mut self, name: &[u8]) {
         if !self.0.is_empty() && !name.is_empty() {
             self.0.push(b'/');
@@ -145,12 +144,10 @@ impl fmt::Debug for Quoted<'_> {
     }
 }
 
-/// Returns the directory part of a clean path.
 pub(crate) fn parent(path: &[u8]) -> &[u8] {
     path.iter().rposition(|byte| *byte == b'/').map_or(&[], |slash| &path[..slash])
 }
 
-/// Returns the last component of a clean path.
 pub(crate) fn file_name(path: &[u8]) -> &[u8] {
     path.iter().rposition(|byte| *byte == b'/').map_or(path, |slash| &path[slash + 1..])
 }

@@ -118,7 +118,6 @@ pub(crate) struct Work {
     pub(crate) header: Option<Header>,
 }
 
-/// A file to be written.
 #[derive(Debug)]
 pub(crate) struct Put {
     pub(crate) path: RelPath,
@@ -126,7 +125,6 @@ pub(crate) struct Put {
     /// The id that its bytes must have.
     pub(crate) placed: ObjectId,
     pub(crate) is_executable: bool,
-    /// The size of its bytes.
     pub(crate) size: u64,
     /// How its bytes are made from the blob, if they are not the blob's.
     pub(crate) transform: Option<Transform>,

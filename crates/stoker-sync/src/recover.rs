@@ -43,7 +43,6 @@ pub struct Finished {
 pub(crate) enum Left {
     /// Nothing that has to be finished; what had to be undone is undone.
     Nothing(Recovered),
-    /// A run whose renames had begun.
     Unfinished(Unfinished),
 }
 
@@ -103,7 +102,6 @@ fn recovered(message: &str) -> Warning {
     Warning::new(WarningCode::Recovered, RelPath::root(), message)
 }
 
-/// Returns the warning about a manifest that can't be read.
 pub(crate) fn corrupt() -> Warning {
     let message = "the record of the last sync can't be read; files are compared by content";
     Warning::new(WarningCode::ManifestCorrupt, RelPath::root(), message)
@@ -134,7 +132,6 @@ impl Journal {
 }
 
 impl Unfinished {
-    /// Returns the halves of the gateway in which files will change.
     pub(crate) fn halves(&self) -> Halves {
         journal::halves(&self.journal.groups)
     }

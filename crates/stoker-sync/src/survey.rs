@@ -16,7 +16,6 @@ use crate::source::ObjectId;
 /// What is at a place where a file should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FoundFile {
-    /// Nothing.
     Nothing,
     /// The file that the last sync left there.
     Intact(Stat),
@@ -33,7 +32,6 @@ pub(crate) enum FoundFile {
 /// What is at a place where a directory should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FoundDir {
-    /// The directory.
     Present,
     /// Nothing, from this path on.
     Missing { from: RelPath },

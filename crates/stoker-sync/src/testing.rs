@@ -21,7 +21,6 @@ pub(crate) fn request<const N: usize>(commit: &Commit, maps: [&str; N]) -> Reque
     Request::new(name, maps.into_iter().map(map).collect())
 }
 
-/// Lets a request delete as much as it likes.
 pub(crate) fn unlimited(request: Request) -> Request {
     Request { deletion: Deletion::Unlimited, ..request }
 }

@@ -98,7 +98,8 @@ pub(crate) fn resolve(
     Ok(())
 }
 
-/// Gives a candidate its recipe; what the last sync made from the same is known, the rest is a job.
+/// Gives a candidate its transform. What the last sync made from the same inputs is known; the rest
+/// is a job.
 fn prepare(file: &mut Candidate, transform: Transform, transformer: &Transformer<'_>) -> Need {
     let made = file.record.as_ref().filter(|record| {
         record.blob == file.blob

@@ -35,7 +35,6 @@ const FEW: usize = 16;
 /// How much of a file is in memory at a time.
 const BUFFER: usize = 128 * 1024;
 
-/// What writing goes by.
 pub(crate) struct Writing<'a> {
     pub(crate) root: &'a Dir,
     pub(crate) transformer: &'a Transformer<'a>,

@@ -40,7 +40,6 @@ pub(crate) struct Undone<'s> {
     pub(crate) error: DiskError,
 }
 
-/// Takes steps and remembers what they touched.
 pub(super) struct Stepper<'a, 's> {
     root: &'a Dir,
     staged: &'a Staged,
@@ -76,7 +75,6 @@ impl Staged {
 }
 
 impl<'a, 's> Stepper<'a, 's> {
-    /// Begins on the live tree.
     pub(super) fn new(root: &'a Dir, staged: &'a Staged) -> Self {
         Self {
             root,

@@ -16,7 +16,6 @@ enum Item {
     Dir(ObjectId),
     /// A directory on the way to a mount further below.
     Parent,
-    /// A file.
     File { blob: ObjectId, is_executable: bool },
 }
 
@@ -38,14 +37,12 @@ enum ItemOrigin {
     Destination,
 }
 
-/// The merging of one directory.
 pub(super) struct Merge<'t, 'n, 'm> {
     task: &'t Task<'t>,
     node: &'n Node<'m>,
     items: Vec<Named>,
 }
 
-/// What a directory holds after merging.
 pub(super) struct Merged<'m> {
     pub(super) files: Vec<Wanted>,
     pub(super) dirs: Vec<(Box<[u8]>, Node<'m>)>,

@@ -16,7 +16,6 @@ const FARTHEST: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     Dir(ObjectId),
-    /// A file.
     File {
         blob: ObjectId,
         is_executable: bool,
@@ -35,7 +34,6 @@ pub(crate) struct Mount {
     pub(crate) content: Content,
 }
 
-/// The mounts as a tree of destinations.
 #[derive(Debug, Default)]
 pub(super) struct MountTree {
     pub(super) children: BTreeMap<Box<[u8]>, MountTree>,

@@ -58,7 +58,6 @@ impl DiskError {
         Self { action: "go on to", path: path.clone(), top: Arc::clone(&self.top), source }
     }
 
-    /// Returns whether the system gave this error number.
     pub(crate) fn is(&self, errno: Errno) -> bool {
         self.source.raw_os_error() == Some(errno.raw_os_error())
     }

@@ -34,7 +34,6 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Adds where something is renamed to.
     pub(super) fn to(self, dir: &'a Dir, name: &'a [u8]) -> Self {
         Self { to: Some((dir.path(), name)), ..self }
     }

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use crate::path::{self, RelPath};
 
-/// The terms of a data directory; all directories that are opened from it share them.
+/// The settings of a data directory; all directories that are opened from it share them.
 #[derive(Debug, Default)]
 pub(super) struct RootSettings {
     /// Who gets what we make. None where it is ours anyway, or not ours to give.
@@ -15,7 +15,6 @@ pub(super) struct RootSettings {
     links: Vec<Link>,
 }
 
-/// The owner and the group of the data directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Owner {
     user: Uid,
@@ -30,7 +29,7 @@ struct Link {
 }
 
 impl RootSettings {
-    /// Returns the terms of an open data directory. Only root may give files to another user.
+    /// Returns the settings of an open data directory. Only root may give files to another user.
     pub(super) fn of(root: &OwnedFd) -> Self {
         let is_root = rustix::process::geteuid().is_root();
         let stat = fs::fstat(root).ok().filter(|_| is_root);
@@ -42,7 +41,6 @@ impl RootSettings {
         Self { owner: owner.filter(|owner| *owner != own), links: Vec::new() }
     }
 
-    /// Adds a link that is followed.
     pub(super) fn follow(&mut self, path: RelPath, target: OwnedFd) {
         self.links.push(Link { path, target });
     }

@@ -18,7 +18,7 @@ pub(crate) enum FileType {
     Special,
 }
 
-/// Whose word the permission bits are.
+/// Whether the volume keeps permission bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Modes {
     /// The volume keeps what a file is given.
@@ -37,9 +37,7 @@ pub(crate) struct Stat {
     pub(crate) stamp: FileStamp,
     /// When it was touched in any way, in nanoseconds since 1970.
     pub(crate) changed: u64,
-    /// The volume it is on.
     pub(crate) device: u64,
-    /// The user it belongs to.
     pub(crate) owner: u32,
 }
 
@@ -107,12 +105,10 @@ impl Stat {
         if self.mode & 0o007 != 0 { Modes::Fixed } else { Modes::Kept }
     }
 
-    /// Returns whether the owner can read it.
     pub(crate) fn is_readable(&self) -> bool {
         self.mode & 0o400 != 0
     }
 
-    /// Returns whether the file can be executed by its owner.
     pub(crate) fn is_executable(&self) -> bool {
         self.mode & 0o100 != 0
     }

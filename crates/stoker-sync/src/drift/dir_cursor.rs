@@ -5,9 +5,9 @@ use crate::path;
 
 /// The current directory.
 ///
-/// No link is followed on the way to the parent, by the kernel's word. The directory itself was
-/// looked at and is none; if another process makes it one meanwhile, the result is wrong only
-/// until the next check: nothing is written because of it.
+/// The kernel follows no link on the way to the parent. The directory itself was looked at and is
+/// not a link; if another process makes it one meanwhile, the result is wrong only until the next
+/// check: nothing is written because of it.
 pub(super) struct DirCursor<'a> {
     root: &'a Dir,
     /// The directory above the one we are in, open.
@@ -45,7 +45,6 @@ impl<'a> DirCursor<'a> {
         Ok(stat.filter(|stat| stat.file_type == FileType::Dir))
     }
 
-    /// Looks at a file of the directory.
     pub(super) fn stat(&mut self, name: &[u8]) -> Result<Option<Stat>, DiskError> {
         self.way.truncate(self.directory);
         self.way.extend_from_slice(name);

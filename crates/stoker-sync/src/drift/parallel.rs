@@ -37,12 +37,10 @@ impl<'a> ParallelInspection<'a> {
         }
     }
 
-    /// Returns whether a second thread makes the check faster.
     pub(crate) fn is_worth_a_thread(&self) -> bool {
         self.inspection.manifest.header().files >= WORTH_A_THREAD
     }
 
-    /// Looks at everything.
     pub(crate) fn run(&self) -> Result<Findings, Error> {
         if self.is_worth_a_thread() { self.share(|| ()) } else { self.take_part() }
     }

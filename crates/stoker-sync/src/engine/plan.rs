@@ -32,7 +32,6 @@ use finish::PlanFinish;
 /// How many of the files that were kept are named.
 pub(super) const MOST_KEPT: usize = 10;
 
-/// What planning goes by.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlanInput<'a> {
     pub(super) view: &'a View,

@@ -4,7 +4,6 @@
 
 use crate::source::ObjectId;
 
-/// Packs values one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Writer(pub(crate) Vec<u8>);
 
@@ -62,7 +61,6 @@ impl<'a> Reader<'a> {
         (count <= self.0.len()).then_some(count)
     }
 
-    /// Unpacks eight bytes.
     pub(crate) fn fixed(&mut self) -> Option<u64> {
         Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
     }

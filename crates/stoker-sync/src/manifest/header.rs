@@ -18,7 +18,6 @@ pub(crate) struct Header {
     pub(crate) commit: String,
     /// The fingerprint of mappings and excludes.
     pub(crate) profile: ObjectId,
-    /// How many files are ours.
     pub(crate) files: u64,
     /// How many of them were manipulated.
     pub(crate) manipulated: u64,
@@ -49,7 +48,6 @@ impl MappingRecord {
     }
 }
 
-/// What the source of a mapping was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Not in the commit.
@@ -59,7 +57,6 @@ pub(crate) enum Shape {
 }
 
 impl Header {
-    /// Returns the header before the first sync.
     pub(crate) fn absent() -> Self {
         Self {
             generation: 0,

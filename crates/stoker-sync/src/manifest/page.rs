@@ -10,7 +10,6 @@ use super::segment::Damaged;
 /// A page is full when it has this many bytes: a few hundred files.
 const FULL: usize = 16 * 1024;
 
-/// Pages in the making.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     index: Writer,
@@ -68,7 +67,6 @@ impl Pages {
         self.count = 0;
     }
 
-    /// Returns the index and the pages.
     pub(super) fn finish(mut self) -> (Vec<u8>, Vec<u8>) {
         if self.count > 0 {
             self.close();
@@ -105,12 +103,10 @@ impl Slot {
         })
     }
 
-    /// Returns the path of the first directory.
     pub(super) fn first(&self) -> &[u8] {
         &self.first
     }
 
-    /// Returns the position of the first directory.
     pub(super) fn begin(&self) -> usize {
         self.positions.start
     }
@@ -120,7 +116,6 @@ impl Slot {
         self.positions.end
     }
 
-    /// Returns where the page is among the pages.
     pub(super) fn bytes(&self) -> Range<usize> {
         self.bytes.clone()
     }
@@ -152,7 +147,6 @@ impl Page {
         Some(Self { bytes, entries })
     }
 
-    /// Returns how many directories there are.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -10,13 +10,11 @@ use crate::source::ObjectId;
 pub(crate) struct FileRecord {
     /// The last component of its path.
     pub(crate) name: Box<[u8]>,
-    /// The blob it was made from.
     pub(crate) blob: ObjectId,
     /// The id of its bytes as placed: the blob's, unless something manipulated them.
     pub(crate) placed: ObjectId,
     /// Which values the manipulation depends on, and a fingerprint of them; 0 without one.
     pub(crate) inputs: Inputs,
-    /// Whether the executable bit is set.
     pub(crate) is_executable: bool,
     /// The position of its mapping in the header.
     pub(crate) mapping: u16,
@@ -59,12 +57,9 @@ pub(crate) struct DirStamp {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Key(pub(crate) Vec<(u16, ObjectId)>);
 
-/// What a run changes in the record of one directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DirPatch {
-    /// The directory, below the data root.
     pub(crate) path: RelPath,
-    /// What becomes of it.
     pub(crate) change: DirChange,
 }
 
@@ -104,7 +99,6 @@ impl FileRecord {
         self.placed == NOTHING
     }
 
-    /// Returns whether a manipulation made its bytes.
     pub(crate) fn is_manipulated(&self) -> bool {
         self.inputs.fingerprint != 0
     }
@@ -184,7 +178,6 @@ const KNOWN: u8 = 1;
 const STAMPED: u8 = 2;
 
 impl DirPatch {
-    /// Packs what becomes of the directory.
     pub(crate) fn pack_change(&self, writer: &mut Writer) {
         let DirChange::Known { key, stamp, upserts, removals } = &self.change else {
             return writer.byte(FORGOTTEN);
@@ -204,7 +197,6 @@ impl DirPatch {
         }
     }
 
-    /// Unpacks what becomes of a directory.
     pub(crate) fn unpack_change(reader: &mut Reader<'_>) -> Option<DirChange> {
         let kind = reader.byte()?;
         if kind == FORGOTTEN {

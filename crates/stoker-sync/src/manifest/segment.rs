@@ -176,7 +176,6 @@ impl Segment {
         self.layout.steps_start()
     }
 
-    /// Returns how many directories the segment speaks of.
     pub(crate) fn len(&self) -> Result<usize, Damaged> {
         Ok(self.slots()?.last().map_or(0, Slot::end))
     }
@@ -210,7 +209,6 @@ impl Segment {
         Ok((found == path).then_some(reader))
     }
 
-    /// Returns everything that the segment says about directories.
     pub(crate) fn patches(&self) -> Result<Vec<DirPatch>, Damaged> {
         let patch = |position| {
             let (path, mut reader) = self.entry(position)?;

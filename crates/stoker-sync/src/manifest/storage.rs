@@ -62,7 +62,6 @@ fn generations(state: &Dir) -> Result<Vec<u64>, DiskError> {
     Ok(found)
 }
 
-/// Reads the manifest.
 pub(crate) fn load(state: &Dir) -> Result<Loaded, DiskError> {
     let Some(newest) = generations(state)?.last().copied() else { return Ok(Loaded::Absent) };
     let mut segments = Vec::new();

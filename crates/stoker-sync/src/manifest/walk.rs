@@ -15,7 +15,6 @@ pub(crate) struct PathRange<'a> {
 }
 
 impl PathRange<'_> {
-    /// The whole manifest.
     pub(crate) const ALL: Self = Self { from: b"", to: None };
 }
 

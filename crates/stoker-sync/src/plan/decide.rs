@@ -32,19 +32,16 @@ pub(crate) struct Facts {
     pub(crate) foreign: BTreeMap<RelPath, FileType>,
 }
 
-/// What deciding goes by.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DecideInput<'a> {
     pub(crate) request: &'a Request,
     pub(crate) mounts: &'a [Mount],
     pub(crate) ownership: &'a Ownership<'a>,
-    /// The header of the last sync.
     pub(crate) last: &'a Header,
-    /// What the last sync left.
     pub(crate) manifest: &'a Manifest,
     /// Whether the profile is that of the last sync, so that what differs is drift.
     pub(crate) is_same_profile: bool,
-    /// Who we are to the disk.
+    /// The user that this process runs as.
     pub(crate) user: u32,
 }
 
@@ -71,7 +68,6 @@ pub(crate) struct Counts {
     pub(crate) manipulated: i64,
 }
 
-/// Decisions in the making.
 struct Deciding<'a> {
     input: DecideInput<'a>,
     facts: &'a Facts,
@@ -90,10 +86,8 @@ struct Deciding<'a> {
     out: Decided,
 }
 
-/// What becomes of a candidate.
 #[derive(Debug, Clone, Copy)]
 enum FileDecision {
-    /// It is written.
     Write(Action),
     /// It is there already.
     Adopt(FileStamp),

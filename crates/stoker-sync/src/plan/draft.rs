@@ -46,9 +46,7 @@ impl DirDraft {
 /// Whether a directory is part of the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DirState {
-    /// It is.
     Wanted,
-    /// It was.
     Gone,
 }
 
@@ -57,7 +55,7 @@ pub(crate) enum DirState {
 pub(crate) struct Candidate {
     pub(crate) name: Box<[u8]>,
     pub(crate) blob: ObjectId,
-    /// The id that its bytes must have: the blob's, until a recipe says otherwise.
+    /// The id that its bytes must have: the blob's, until a transform changes them.
     pub(crate) placed: ObjectId,
     /// The size of its bytes, if they are made.
     pub(crate) transformed_size: Option<u64>,
@@ -80,7 +78,6 @@ pub(crate) enum Cause {
     Drift,
 }
 
-/// What drafting goes by.
 pub(crate) struct Drafting<'a> {
     pub(crate) request: &'a Request,
     pub(crate) manifest: &'a Manifest,

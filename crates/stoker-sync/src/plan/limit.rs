@@ -32,7 +32,6 @@ pub struct Place {
     pub source: RelPath,
 }
 
-/// Files and deletions by mapping.
 #[derive(Debug, Default)]
 pub(super) struct DeletionCounts {
     places: BTreeMap<Place, Tally>,
@@ -56,7 +55,6 @@ impl DeletionCounts {
         self.places.entry(place).or_default().deleted += 1;
     }
 
-    /// Stops a run that would delete too much.
     pub(super) fn check(&self, deletion: Deletion) -> Result<(), MassDeletion> {
         let percent = match deletion {
             Deletion::Unlimited | Deletion::Percent(100..) => return Ok(()),

@@ -4,7 +4,6 @@ use super::*;
 use crate::source::Kind;
 use crate::testing::{Commit, Live, Scratch, request, sync};
 
-/// What becomes of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// It is written as it is, everywhere.

@@ -28,7 +28,6 @@ pub(crate) type Blob = (Kind, Vec<u8>);
 type Placed<'a> = (&'a [u8], &'a Blob);
 
 impl Commit {
-    /// A commit with plain files.
     pub(crate) fn of<const N: usize>(files: [(&str, &str); N]) -> Self {
         let file = |(path, content): (&str, &str)| {
             (path.as_bytes().to_vec(), (Kind::File, content.as_bytes().to_vec()))
@@ -79,7 +78,6 @@ impl Commit {
         id
     }
 
-    /// Makes a tree the top directory.
     pub(crate) fn set_root(&mut self, tree: ObjectId) {
         self.root = Some(tree);
     }

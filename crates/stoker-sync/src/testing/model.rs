@@ -31,7 +31,6 @@ enum Found<'a> {
     Dir(Vec<(&'a [u8], &'a Blob)>),
 }
 
-/// Brings a world to the state of a commit.
 pub(crate) fn sync(world: &World, commit: &Files, request: &Request) -> Result<World, Refused> {
     let found: Vec<(&Mapping, Found<'_>)> =
         request.mappings.iter().map(|mapping| (mapping, find(commit, &mapping.source))).collect();

@@ -10,10 +10,8 @@ use std::time::Duration;
 
 use crate::{Cancel, Engine, Missing, Opened, Options};
 
-/// A directory that goes with the test.
 pub(crate) struct Scratch(tempfile::TempDir);
 
-/// What is at a path of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Live {
     File { content: Vec<u8>, is_executable: bool },
@@ -21,7 +19,6 @@ pub(crate) enum Live {
     Dir,
 }
 
-/// Everything in a directory, by path.
 pub(crate) type Snapshot = BTreeMap<Vec<u8>, Live>;
 
 impl Scratch {

@@ -9,18 +9,17 @@ use crate::manifest::record::DirStamp;
 use crate::path::{self, RelPath};
 use crate::reserved::STAGING_DIR;
 
-/// The staging directory of a run.
 #[derive(Debug)]
 pub(crate) struct Stage {
     dir: Dir,
     new_dirs: Vec<RelPath>,
-    /// The way to the directory that was used last, open, from the graft down.
+    /// The way to the directory that was used last, open, from the new directory down.
     way: Vec<Dir>,
-    /// The live path of the directory that was used last, and which graft it is in.
+    /// The live path of the directory that was used last, and which new one it is in.
     last: Option<(RelPath, usize)>,
     /// Directories made so far, by their path from the data root.
     made: Vec<RelPath>,
-    /// The stamps of directories within grafts, by their live path.
+    /// The stamps of directories within new ones, by their live path.
     stamps: BTreeMap<RelPath, DirStamp>,
 }
 
@@ -61,7 +60,7 @@ impl Stage {
         Ok((dir, path::file_name(path).to_vec()))
     }
 
-    /// Goes to a directory within a graft; those on the way are made where they are missing.
+    /// Goes to a directory within a new one; those on the way are made where they are missing.
     fn enter(&mut self, directory: &[u8], new_dir: usize) -> Result<(), DiskError> {
         let mut names = vec![journal::staged_dir(new_dir as u64)];
         let below = path::below(directory, &self.new_dirs[new_dir]).unwrap_or_default();
@@ -83,7 +82,7 @@ impl Stage {
     }
 
     /// Leaves all directories on the way but the first `kept`, and keeps their stamps. The
-    /// graft itself changes when it is moved, so its stamp says nothing.
+    /// outermost new one changes when it is moved, so its stamp says nothing.
     fn leave(&mut self, kept: usize) -> Result<(), DiskError> {
         let Some((directory, new_dir)) = self.last.take() else { return Ok(()) };
         let mut live = directory.as_bytes();
@@ -97,7 +96,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Returns the stamps of the directories within grafts, so that a later check can see whether
+    /// Returns the stamps of the directories within new ones, so that a later check can see whether
     /// anything has come or gone. Nothing, if there are few: then it costs nothing to list them.
     ///
     /// Nobody else has seen them yet, so they hold what they should.

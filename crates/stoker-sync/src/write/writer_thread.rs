@@ -61,7 +61,6 @@ pub(super) fn write_on_thread(
 }
 
 impl WriterQueue {
-    /// Passes a file on.
     pub(super) fn push(
         &mut self,
         index: usize,
@@ -110,7 +109,6 @@ impl Run<'_> {
     }
 }
 
-/// A large file, piece by piece.
 struct Pieces {
     next: Receiver<io::Result<Vec<u8>>>,
     at_hand: Vec<u8>,

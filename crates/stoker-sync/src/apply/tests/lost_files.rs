@@ -54,7 +54,7 @@ fn a_killed_run_whose_stage_is_gone_is_not_taken_for_done() {
     assert_eq!(scratch.snapshot("data"), expected(&new));
 }
 
-// G1: the numbers of manifests are never used twice, or an old word would settle a new debt.
+// G1: generations are never used twice: the record of an old scan would count for a new one.
 #[test]
 fn a_journal_that_can_not_be_read_takes_no_debt_along() {
     let [old, new] = ["old", "new"].map(|word| Commit::of([("p/a", word), ("p/b", "same")]));

@@ -20,7 +20,6 @@ use crate::warning::{self, Warning, WarningCode, is_standing};
 /// How many standing warnings the manifest keeps.
 const MOST_WARNINGS: usize = 256;
 
-/// A plan in the making.
 pub(super) struct PlanFinish<'a> {
     input: PlanInput<'a>,
     mounts: &'a [Mount],

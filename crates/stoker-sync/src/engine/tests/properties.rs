@@ -11,14 +11,10 @@ use crate::source::Kind;
 use crate::testing::model::{self, World};
 use crate::testing::{Commit, Files, Live, Scratch, map, sync, unlimited};
 
-/// What happens to a data directory.
 #[derive(Debug, Clone)]
 enum Happening {
-    /// A run.
     Sync { files: Files, mappings: Vec<Mapping>, excludes: usize },
-    /// Somebody writes a file.
     Write { path: String, content: u8 },
-    /// Somebody deletes the n-th file.
     Delete { number: prop::sample::Index },
 }
 
@@ -137,7 +133,6 @@ fn live(scratch: &Scratch) -> BTreeMap<Vec<u8>, (Vec<u8>, bool)> {
     scratch.files("data").into_iter().filter_map(file).collect()
 }
 
-/// Somebody deletes a file.
 fn delete(scratch: &Scratch, world: &mut World, number: prop::sample::Index) {
     let all: Vec<_> = world.live.keys().cloned().collect();
     if all.is_empty() {

@@ -115,7 +115,6 @@ impl Deciding<'_> {
         }
     }
 
-    /// Writes down everything that goes.
     pub(super) fn delete_all(&mut self) {
         let gone: BTreeSet<RelPath> = self.dropped.keys().chain(&self.orphans).cloned().collect();
         for path in &gone {
