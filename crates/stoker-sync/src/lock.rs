@@ -228,9 +228,7 @@ mod tests {
         let scratch = Scratch::new();
         let _engine = scratch.engine();
         assert_eq!(scratch.read("data/.stoker/lock"), "", "it has nothing to write");
-        let refused = Engine::open(&scratch.options(), &Cancel::default())
-            .and_then(Opened::finish)
-            .unwrap_err();
+        let refused = scratch.try_engine().unwrap_err();
         let OpenError::Lock { source: Error::Held { holder, .. } } = refused else {
             panic!("{refused:?}")
         };

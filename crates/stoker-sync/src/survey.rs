@@ -34,9 +34,14 @@ pub(crate) enum FoundFile {
 pub(crate) enum FoundDir {
     Present,
     /// Nothing, from this path on.
-    Missing { from: RelPath },
+    Missing {
+        from: RelPath,
+    },
     /// Something that is not a directory.
-    Blocked { at: RelPath, file_type: FileType },
+    Blocked {
+        at: RelPath,
+        file_type: FileType,
+    },
 }
 
 /// Looks at places, one directory after the other.

@@ -6,15 +6,18 @@ mod power_loss;
 
 use rustix::io::Errno;
 
-use crate::disk::fault::{self, CallKind, Fault};
+use super::Error;
+use crate::disk::fault::{self, CallKind, Fault, RecordedCall};
 use crate::request::DriftCheck;
 use crate::source::Kind;
-use crate::testing::{Commit, Files, Live, Scratch, Snapshot, request, sync, unlimited};
-use crate::{Cancel, Engine, Opened, Request};
+use crate::testing::{
+    Commit, Live, Scratch, Snapshot, checking, request, sync, unlimited, write_then,
+};
+use crate::{Cancel, Engine, Opened, Report, Request};
 
 /// Changes of every kind in one commit: resources, swaps, new and vanished directories, modes.
 fn commits() -> (Commit, Commit) {
-    let old: &[(&str, &str)] = &[
+    let old = Commit::of([
         ("p/a/resource.json", "old"),
         ("p/a/view.json", "old"),
         ("p/gone/resource.json", "old"),
@@ -23,46 +26,70 @@ fn commits() -> (Commit, Commit) {
         ("p/paws", "was file"),
         ("p/same", "same"),
         ("p/tool", "#!"),
-    ];
-    let new: &[(&str, &str)] = &[
-        ("p/a/resource.json", "new"),
-        ("p/a/view.json", "new"),
-        ("p/fresh/deep/er/resource.json", "new"),
-        ("p/fresh/view.json", "new"),
-        ("p/swap", "is file"),
-        ("p/paws/y/z", "is dir"),
-        ("p/same", "same"),
-        ("p/tool", "#!"),
-    ];
-    let files = |list: &[(&str, &str)], tool: Kind| -> Files {
-        let kind = |path: &str| if path == "p/tool" { tool } else { Kind::File };
-        let file = |(path, content): &(&str, &str)| {
-            (path.as_bytes().to_vec(), (kind(path), content.as_bytes().to_vec()))
-        };
-        list.iter().map(file).collect()
-    };
-    (Commit::from_files(&files(old, Kind::File)), Commit::from_files(&files(new, Kind::Executable)))
+    ]);
+    let new = Commit::of_kinds([
+        ("p/a/resource.json", Kind::File, "new"),
+        ("p/a/view.json", Kind::File, "new"),
+        ("p/fresh/deep/er/resource.json", Kind::File, "new"),
+        ("p/fresh/view.json", Kind::File, "new"),
+        ("p/swap", Kind::File, "is file"),
+        ("p/paws/y/z", Kind::File, "is dir"),
+        ("p/same", Kind::File, "same"),
+        ("p/tool", Kind::Executable, "#!"),
+    ]);
+    (old, new)
 }
 
 fn wanted(commit: &Commit) -> Request {
     unlimited(request(commit, ["p:projects"]))
 }
 
-/// The tree that a commit makes, on a fresh disk with the same foreign file.
-fn expected(commit: &Commit) -> Snapshot {
-    let scratch = Scratch::new();
-    scratch.write("data/db/foreign", "f");
-    sync(&scratch, commit, &wanted(commit)).unwrap();
-    scratch.snapshot("data")
+fn run(scratch: &Scratch, commit: &Commit) -> Result<(), Box<dyn std::error::Error>> {
+    sync(scratch, commit, &wanted(commit)).map(drop)
 }
 
+/// A fresh disk with a foreign file, and with a commit, if one is given.
 fn prepared(old: Option<&Commit>) -> Scratch {
     let scratch = Scratch::new();
     scratch.write("data/db/foreign", "f");
     if let Some(old) = old {
-        sync(&scratch, old, &wanted(old)).unwrap();
+        run(&scratch, old).unwrap();
     }
     scratch
+}
+
+/// The tree that a commit makes on a fresh disk.
+fn expected(commit: &Commit) -> Snapshot {
+    prepared(Some(commit)).snapshot("data")
+}
+
+/// The calls that lead from one commit, or from none, to another.
+fn calls(from: Option<&Commit>, to: &Commit) -> Vec<RecordedCall> {
+    let scratch = prepared(from);
+    let (done, calls) = fault::under(None, || run(&scratch, to));
+    done.unwrap();
+    calls
+}
+
+/// A disk on which a run was killed so many calls after its journal got its name.
+fn killed_after_journal(old: &Commit, new: &Commit, calls_after: usize) -> Scratch {
+    let is_journal = |step: &RecordedCall| step.kind == CallKind::Rename;
+    let journal = calls(Some(old), new).iter().position(is_journal).unwrap();
+    let scratch = prepared(Some(old));
+    drop(fault::under(Some(Fault::Crash { at: journal + calls_after }), || run(&scratch, new)));
+    scratch
+}
+
+/// Writes what a request brings, and applies it under a fault.
+fn apply_under(
+    fault: Fault,
+    scratch: &Scratch,
+    commit: &Commit,
+    request: &Request,
+) -> Result<Report, Error> {
+    write_then(scratch, commit, request, |written| {
+        fault::under(Some(fault), || written.apply(&mut || {})).0
+    })
 }
 
 /// No live file has other content than before or after.
@@ -82,28 +109,21 @@ fn a_run_that_dies_at_any_step_is_finished_or_undone_by_the_next_start() {
     let (old_commit, new_commit) = commits();
     for from in [Some(&old_commit), None] {
         let (old, new) = (prepared(from).snapshot("data"), expected(&new_commit));
-        let run = |scratch: &Scratch| sync(scratch, &new_commit, &wanted(&new_commit)).map(drop);
-        let scratch = prepared(from);
-        let (done, steps) = fault::under(None, || run(&scratch));
-        done.unwrap();
+        let steps = calls(from, &new_commit);
         assert!(steps.len() > 20, "{steps:?}");
         for (at, step) in steps.iter().enumerate() {
             let scratch = prepared(from);
-            let (done, _) = fault::under(Some(Fault::Crash { at }), || run(&scratch));
+            let (done, _) = fault::under(Some(Fault::Crash { at }), || run(&scratch, &new_commit));
             let when = format!("killed at step {at}, {step:?}");
             // What comes after the commit only tidies up; its failure is not the run's.
             let is_committed = done.is_ok();
             assert_no_mixture(&scratch.snapshot("data"), [&old, &new], &when);
-            drop(
-                Engine::open(&scratch.options(), &Cancel::default())
-                    .and_then(Opened::finish)
-                    .unwrap(),
-            );
+            drop(scratch.engine());
             let live = scratch.snapshot("data");
             assert!(live == new || (live == old && !is_committed), "{when}: {live:#?}");
-            run(&scratch).unwrap();
+            run(&scratch, &new_commit).unwrap();
             assert_eq!(scratch.snapshot("data"), new, "{when}");
-            let check = Request { drift_check: DriftCheck::Content, ..wanted(&new_commit) };
+            let check = checking(wanted(&new_commit), DriftCheck::Content);
             let report = sync(&scratch, &new_commit, &check).unwrap();
             assert!(report.drift.is_empty(), "{when}: {:?}", report.drift);
         }
@@ -114,21 +134,13 @@ fn a_run_that_dies_at_any_step_is_finished_or_undone_by_the_next_start() {
 #[test]
 fn recovery_that_dies_at_any_step_is_repeated() {
     let (old_commit, new_commit) = commits();
-    let (old, new) = (prepared(Some(&old_commit)).snapshot("data"), expected(&new_commit));
-    let run = |scratch: &Scratch| sync(scratch, &new_commit, &wanted(&new_commit)).map(drop);
-    let scratch = prepared(Some(&old_commit));
-    let (_, steps) = fault::under(None, || run(&scratch));
-    for at in (0..steps.len()).step_by(3) {
+    let (old, new) = (expected(&old_commit), expected(&new_commit));
+    for at in (0..calls(Some(&old_commit), &new_commit).len()).step_by(3) {
         for again in 0..12 {
             let scratch = prepared(Some(&old_commit));
-            drop(fault::under(Some(Fault::Crash { at }), || run(&scratch)));
-            let open = || {
-                Engine::open(&scratch.options(), &Cancel::default())
-                    .and_then(Opened::finish)
-                    .map(drop)
-            };
-            drop(fault::under(Some(Fault::Crash { at: again }), open));
-            open().unwrap();
+            drop(fault::under(Some(Fault::Crash { at }), || run(&scratch, &new_commit)));
+            drop(fault::under(Some(Fault::Crash { at: again }), || scratch.try_engine().map(drop)));
+            drop(scratch.engine());
             let live = scratch.snapshot("data");
             assert!(live == new || live == old, "killed at {at}, then at {again}");
         }
@@ -160,20 +172,12 @@ fn an_engine_whose_run_broke_off_does_not_begin_another() {
 #[test]
 fn a_step_that_fails_in_recovery_is_not_lost() {
     let (old_commit, new_commit) = commits();
-    let run = |scratch: &Scratch| sync(scratch, &new_commit, &wanted(&new_commit)).map(drop);
-    let scratch = prepared(Some(&old_commit));
-    let (_, steps) = fault::under(None, || run(&scratch));
-    let journal = steps.iter().position(|step| step.kind == CallKind::Rename).unwrap();
-    let mut new_files = expected(&new_commit);
-    new_files.retain(|_, live| *live != Live::Dir);
+    let new_files = prepared(Some(&new_commit)).files("data");
     for at in 0..16 {
-        let scratch = prepared(Some(&old_commit));
-        drop(fault::under(Some(Fault::Crash { at: journal + 2 }), || run(&scratch)));
-        let open = || {
-            Engine::open(&scratch.options(), &Cancel::default()).and_then(Opened::finish).map(drop)
-        };
-        drop(fault::under(Some(Fault::Once { at, errno: Errno::ACCESS }), open));
-        run(&scratch).unwrap_or_else(|error| panic!("at {at}: {error}"));
+        let scratch = killed_after_journal(&old_commit, &new_commit, 2);
+        let denied = Some(Fault::Once { at, errno: Errno::ACCESS });
+        drop(fault::under(denied, || scratch.try_engine().map(drop)));
+        run(&scratch, &new_commit).unwrap_or_else(|error| panic!("at {at}: {error}"));
         assert_eq!(scratch.files("data"), new_files, "at {at}");
     }
 }
@@ -182,25 +186,21 @@ fn a_step_that_fails_in_recovery_is_not_lost() {
 #[test]
 fn a_step_that_fails_leaves_old_or_new_and_the_next_run_converges() {
     let (old_commit, new_commit) = commits();
-    let new = expected(&new_commit);
-    let mut new_files = new.clone();
-    new_files.retain(|_, live| *live != Live::Dir);
-    let old = prepared(Some(&old_commit)).snapshot("data");
-    let run = |scratch: &Scratch| sync(scratch, &new_commit, &wanted(&new_commit)).map(drop);
-    let scratch = prepared(Some(&old_commit));
-    let (_, steps) = fault::under(None, || run(&scratch));
+    let (old, new) = (expected(&old_commit), expected(&new_commit));
+    let new_files = prepared(Some(&new_commit)).files("data");
+    let steps = calls(Some(&old_commit), &new_commit);
     for errno in [Errno::NOSPC, Errno::IO, Errno::ACCESS, Errno::ROFS] {
         for at in 0..steps.len() {
             let scratch = prepared(Some(&old_commit));
             let fault = Fault::Once { at, errno };
-            let (done, _) = fault::under(Some(fault), || run(&scratch));
+            let (done, _) = fault::under(Some(fault), || run(&scratch, &new_commit));
             let when = format!("{errno:?} at step {at}, {:?}", steps[at]);
             assert_no_mixture(&scratch.snapshot("data"), [&old, &new], &when);
             let before_journal = steps[..at].iter().all(|step| step.kind != CallKind::Rename);
             if done.is_err() && before_journal {
                 assert_eq!(scratch.snapshot("data"), old, "{when}: nothing may be left behind");
             }
-            run(&scratch).unwrap_or_else(|error| panic!("{when}: {error}"));
+            run(&scratch, &new_commit).unwrap_or_else(|error| panic!("{when}: {error}"));
             // An empty directory that could not be removed may stay.
             assert_eq!(scratch.files("data"), new_files, "{when}");
         }
@@ -211,12 +211,7 @@ fn a_step_that_fails_leaves_old_or_new_and_the_next_run_converges() {
 #[test]
 fn a_killed_run_waits_until_it_is_finished() {
     let (old_commit, new_commit) = commits();
-    let run = |scratch: &Scratch| sync(scratch, &new_commit, &wanted(&new_commit)).map(drop);
-    let scratch = prepared(Some(&old_commit));
-    let (_, steps) = fault::under(None, || run(&scratch));
-    let journal = steps.iter().position(|step| step.kind == CallKind::Rename).unwrap();
-    let scratch = prepared(Some(&old_commit));
-    drop(fault::under(Some(Fault::Crash { at: journal + 3 }), || run(&scratch)));
+    let scratch = killed_after_journal(&old_commit, &new_commit, 3);
     let left = scratch.snapshot("data");
     let open = || Engine::open(&scratch.options(), &Cancel::default()).unwrap();
     let Opened::Interrupted(interrupted) = open() else { panic!("it was killed") };

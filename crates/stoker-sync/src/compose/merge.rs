@@ -16,6 +16,7 @@ enum Item {
     Dir(ObjectId),
     /// A directory on the way to a mount further below.
     Parent,
+    /// A file.
     File { blob: ObjectId, is_executable: bool },
 }
 

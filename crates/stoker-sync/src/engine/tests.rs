@@ -11,24 +11,14 @@ mod ownership;
 mod properties;
 mod report;
 
-use std::collections::BTreeMap;
-
 use crate::plan::DriftKind;
 use crate::request::{DriftCheck, DriftPolicy, Presence, Prune};
 use crate::source::Kind;
-use crate::testing::{Commit, Scratch, map, refusal, request, sync, unlimited};
+use crate::testing::{Commit, Scratch, checking, map, refusal, request, strings, sync, unlimited};
 use crate::{RelPath, Report, Request, View, compose, plan, write};
-
-fn checking(request: Request, check: DriftCheck) -> Request {
-    Request { drift_check: check, ..request }
-}
 
 fn codes(report: &Report) -> Vec<&'static str> {
     report.warnings.iter().map(|warning| warning.code.as_str()).collect()
-}
-
-fn strings(paths: &[RelPath]) -> Vec<String> {
-    paths.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -110,11 +100,10 @@ fn later_mappings_win_and_their_union_is_kept() {
 #[test]
 fn modes_follow_git_and_a_change_of_mode_alone_is_applied() {
     let scratch = Scratch::new();
-    let files = |kind| BTreeMap::from([(b"p/run.sh".to_vec(), (kind, b"#!".to_vec()))]);
-    let plain = Commit::from_files(&files(Kind::File));
+    let [plain, executable] =
+        [Kind::File, Kind::Executable].map(|kind| Commit::of_kinds([("p/run.sh", kind, "#!")]));
     sync(&scratch, &plain, &request(&plain, ["p:scripts"])).unwrap();
     assert_eq!(scratch.mode("data/scripts/run.sh"), 0o644);
-    let executable = Commit::from_files(&files(Kind::Executable));
     let report = sync(&scratch, &executable, &request(&executable, ["p:scripts"])).unwrap();
     assert_eq!((report.modified.count, report.bytes_written), (1, 0));
     assert_eq!(scratch.mode("data/scripts/run.sh"), 0o755);
@@ -165,13 +154,22 @@ fn bytes_that_are_not_the_blob_stop_the_run_before_any_rename() {
 #[test]
 fn all_lfs_pointers_are_named_and_nothing_is_written() {
     let pointer = |n: u8| format!("version https://git-lfs.github.com/spec/v1\noid {n}\nsize 1\n");
-    let [one, two] = [pointer(1), pointer(2)];
+    let [one, two, large] = [pointer(1), pointer(2), pointer(3).repeat(20)];
     let scratch = Scratch::new();
-    let commit = Commit::of([("p/a", "1"), ("p/z.png", &one), ("p/b/c.png", &two)]);
-    let error = refusal(sync(&scratch, &commit, &request(&commit, ["p:projects"])));
-    let write::Error::LfsPointers { paths } = error else { panic!("{error:?}") };
-    assert_eq!(strings(&paths), ["projects/b/c.png", "projects/z.png"]);
+    let commit =
+        Commit::of([("p/a", "1"), ("p/z.png", &one), ("p/b/c.png", &two), ("p/large", &large)]);
+    let wanted = request(&commit, ["p:projects"]);
+    let mut source = commit.clone();
+    let planned = scratch.plan(&commit, &wanted).refuse_pointers(&mut source).unwrap_err();
+    assert_eq!(source.read, 2, "only what has the size of a pointer is read");
+    for error in [planned, refusal(sync(&scratch, &commit, &wanted))] {
+        let write::Error::LfsPointers { paths } = error else { panic!("{error:?}") };
+        assert_eq!(strings(&paths), ["projects/b/c.png", "projects/z.png"]);
+    }
     assert!(!scratch.exists("data/projects"));
+    let fine = Commit::of([("p/large", &large), ("p/z", "z")]);
+    let wanted = request(&fine, ["p:projects"]);
+    scratch.plan(&fine, &wanted).refuse_pointers(&mut fine.clone()).unwrap();
 }
 
 #[test]
@@ -203,12 +201,11 @@ fn a_source_that_is_spelled_wrong_gets_a_suggestion() {
 #[test]
 fn links_and_submodules_are_skipped_and_named_again_by_every_run() {
     let scratch = Scratch::new();
-    let files = BTreeMap::from([
-        (b"p/a".to_vec(), (Kind::File, b"1".to_vec())),
-        (b"p/deep/link".to_vec(), (Kind::Symlink, b"/etc/passwd".to_vec())),
-        (b"p/module".to_vec(), (Kind::Submodule, Vec::new())),
+    let commit = Commit::of_kinds([
+        ("p/a", Kind::File, "1"),
+        ("p/deep/link", Kind::Symlink, "/etc/passwd"),
+        ("p/module", Kind::Submodule, ""),
     ]);
-    let commit = Commit::from_files(&files);
     for _ in 0..2 {
         let report = sync(&scratch, &commit, &request(&commit, ["p:projects"])).unwrap();
         assert_eq!(codes(&report), ["SymlinkSkipped", "SubmoduleSkipped"]);
@@ -236,7 +233,7 @@ fn a_plan_names_the_mapping_and_the_source_of_deleted_files() {
     // Another order, and one mapping less.
     let wanted =
         checking(unlimited(request(&new, ["q/z:config/z", "p:projects"])), DriftCheck::Stat);
-    let plan = scratch.engine().plan(&mut new.clone(), &wanted, &crate::Cancel::default()).unwrap();
+    let plan = scratch.plan(&new, &wanted);
     let told = |change: &crate::plan::Change| {
         let source = change.source.as_ref().map(ToString::to_string);
         (change.path.to_string(), change.mapping, source)
@@ -250,26 +247,6 @@ fn a_plan_names_the_mapping_and_the_source_of_deleted_files() {
             ("projects/a/x".into(), Some(1), Some("p/a/x".into())),
         ]
     );
-}
-
-#[test]
-fn a_plan_refuses_the_pointers_that_its_write_would_and_reads_small_files_only() {
-    let scratch = Scratch::new();
-    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n";
-    let large = pointer.repeat(20);
-    let commit =
-        Commit::of([("p/a", "1"), ("p/image.png", pointer), ("p/large", &large), ("p/z", "z")]);
-    let plan = |commit: &Commit| {
-        let wanted = request(commit, ["p:projects"]);
-        scratch.engine().plan(&mut commit.clone(), &wanted, &crate::Cancel::default()).unwrap()
-    };
-    let mut source = commit.clone();
-    let error = plan(&commit).refuse_pointers(&mut source).unwrap_err();
-    let write::Error::LfsPointers { paths } = error else { panic!("{error:?}") };
-    assert_eq!(strings(&paths), ["projects/image.png"]);
-    assert_eq!(source.read, 1, "only what has the size of a pointer is read");
-    let fine = Commit::of([("p/large", &large), ("p/z", "z")]);
-    plan(&fine).refuse_pointers(&mut fine.clone()).unwrap();
 }
 
 // A run replaces segments of the manifest while a `View` opens them one by one.

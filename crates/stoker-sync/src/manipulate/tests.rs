@@ -6,7 +6,7 @@ use stoker_text::glob::Glob;
 
 use crate::request::{DriftCheck, Patch, Templating};
 use crate::source::Kind;
-use crate::testing::{Commit, Scratch, request, sync};
+use crate::testing::{Commit, Scratch, checking, request, sync};
 use crate::{Report, Request};
 
 fn templated(commit: &Commit) -> Request {
@@ -48,12 +48,12 @@ fn text_is_rendered_and_what_is_binary_or_plain_is_copied() {
     assert_eq!(bytes("projects/plain"), b"no action\xff");
     assert_eq!(bytes("projects/data.bin"), b"\0{{.Broken");
     // Made bytes are what drift is measured against.
-    let report = sync(
-        &scratch,
-        &commit,
-        &Request { drift_check: DriftCheck::Content, ..templated(&commit) },
-    );
-    assert!(report.unwrap().drift.is_empty());
+    let drift =
+        |check| sync(&scratch, &commit, &checking(templated(&commit), check)).unwrap().drift.len();
+    assert_eq!(drift(DriftCheck::Content), 0);
+    scratch.write("data/projects/t.txt", "edited by hand");
+    assert_eq!(drift(DriftCheck::Stat), 1);
+    assert_eq!(scratch.read("data/projects/t.txt"), "on site-1");
 }
 
 // Lever 3: unchanged inputs cost nothing, and a new commit is an input only where it is named.
@@ -135,8 +135,7 @@ fn json_without_actions_is_checked_where_it_is_a_template_and_nowhere_else() {
 #[test]
 fn a_binary_file_mapping_cant_be_a_template() {
     let scratch = Scratch::new();
-    let files = BTreeMap::from([(b"f".to_vec(), (Kind::File, b"\0".to_vec()))]);
-    let commit = Commit::from_files(&files);
+    let commit = Commit::of([("f", "\0")]);
     let mut wanted = request(&commit, ["f:x/f"]);
     wanted.mappings[0].template = Templating::On;
     sync(&scratch, &commit, &wanted).unwrap_err();
@@ -173,9 +172,7 @@ fn a_resource_with_a_changed_file_loses_its_signature_and_others_keep_it() {
     assert_eq!(scratch.read("data/projects/a/config.json"), r#"{"host": "gateway-7", "n": 1.50}"#);
     assert_eq!(scratch.read("data/projects/a/resource.json"), UNSIGNED);
     assert_eq!(scratch.read("data/projects/b/resource.json"), RESOURCE);
-    let again =
-        sync(&scratch, &commit, &Request { drift_check: DriftCheck::Stat, ..only_config.clone() })
-            .unwrap();
+    let again = sync(&scratch, &commit, &checking(only_config, DriftCheck::Stat)).unwrap();
     assert!(changed(&again).is_empty() && again.drift.is_empty());
     sync(&scratch, &commit, &wanted).unwrap();
     assert!(!scratch.read("data/projects/a/resource.json").contains("Signature"));
@@ -189,7 +186,7 @@ fn a_resource_with_a_changed_file_loses_its_signature_and_others_keep_it() {
 fn what_the_gateway_rewrites_in_resource_json_is_not_drift() {
     let scratch = Scratch::new();
     let commit = Commit::of([("p/a/view.json", "{}"), ("p/a/resource.json", RESOURCE)]);
-    let wanted = Request { drift_check: DriftCheck::Stat, ..request(&commit, ["p:projects"]) };
+    let wanted = checking(request(&commit, ["p:projects"]), DriftCheck::Stat);
     sync(&scratch, &commit, &wanted).unwrap();
     let rewritten = r#"{"attributes":{"lastModificationSignature":"new","lastModification":{"actor":"external"}},"scope":"G"}"#;
     scratch.write("data/projects/a/resource.json", rewritten);
@@ -204,30 +201,4 @@ fn what_the_gateway_rewrites_in_resource_json_is_not_drift() {
     let report = sync(&scratch, &commit, &wanted).unwrap();
     assert_eq!(report.drift.len(), 1);
     assert_eq!(scratch.read("data/projects/a/resource.json"), RESOURCE);
-}
-
-// R48
-#[test]
-fn a_patch_that_matches_nothing_is_a_warning_for_as_long_as_it_does() {
-    let scratch = Scratch::new();
-    let commit = Commit::of([("p/a.json", "{}")]);
-    let wanted = patched(&commit, "b.json", [("x", "1")]);
-    for _ in 0..2 {
-        let report = sync(&scratch, &commit, &wanted).unwrap();
-        let codes: Vec<_> = report.warnings.iter().map(|warning| warning.code.as_str()).collect();
-        assert_eq!(codes, ["PatchUnmatched"]);
-    }
-}
-
-#[test]
-fn a_drifted_file_is_made_again() {
-    let scratch = Scratch::new();
-    let commit = Commit::of([("p/t.txt", "on {{.GatewayName}}")]);
-    sync(&scratch, &commit, &templated(&commit)).unwrap();
-    scratch.write("data/projects/t.txt", "edited by hand");
-    let report =
-        sync(&scratch, &commit, &Request { drift_check: DriftCheck::Stat, ..templated(&commit) })
-            .unwrap();
-    assert_eq!(report.drift.len(), 1);
-    assert_eq!(scratch.read("data/projects/t.txt"), "on site-1");
 }

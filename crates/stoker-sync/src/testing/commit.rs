@@ -29,9 +29,12 @@ type Placed<'a> = (&'a [u8], &'a Blob);
 
 impl Commit {
     pub(crate) fn of<const N: usize>(files: [(&str, &str); N]) -> Self {
-        let file = |(path, content): (&str, &str)| {
-            (path.as_bytes().to_vec(), (Kind::File, content.as_bytes().to_vec()))
-        };
+        Self::of_kinds(files.map(|(path, content)| (path, Kind::File, content)))
+    }
+
+    pub(crate) fn of_kinds<const N: usize>(files: [(&str, Kind, &str); N]) -> Self {
+        let file =
+            |(path, kind, content): (&str, Kind, &str)| (path.into(), (kind, content.into()));
         Self::from_files(&files.into_iter().map(file).collect())
     }
 

@@ -8,7 +8,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{Cancel, Engine, Missing, Opened, Options};
+use super::Commit;
+use crate::{Cancel, Engine, Missing, OpenError, Opened, Options, Plan, Request};
 
 pub(crate) struct Scratch(tempfile::TempDir);
 
@@ -210,7 +211,15 @@ impl Scratch {
     }
 
     pub(crate) fn engine(&self) -> Engine {
-        Engine::open(&self.options(), &Cancel::default()).and_then(Opened::finish).unwrap()
+        self.try_engine().unwrap()
+    }
+
+    pub(crate) fn try_engine(&self) -> Result<Engine, OpenError> {
+        Engine::open(&self.options(), &Cancel::default()).and_then(Opened::finish)
+    }
+
+    pub(crate) fn plan(&self, commit: &Commit, request: &Request) -> Plan {
+        self.engine().plan(&mut commit.clone(), request, &Cancel::default()).unwrap()
     }
 }
 

@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use crate::halves::Halves;
 use crate::request::{DriftCheck, ScanTracking};
 use crate::source::{Entry, Kind, ObjectId, Sink, Source};
-use crate::testing::{Commit, Files, Live, Scratch, request, sync, unlimited};
+use crate::testing::{
+    Commit, Files, Live, Scratch, checking, request, sync, unlimited, write_then,
+};
 use crate::{Cancel, Request};
 
 #[test]
@@ -16,19 +18,16 @@ fn before_the_change_all_is_written_and_nothing_is_seen() {
     let old = Commit::of([("p/a/x", "1"), ("p/b/y", "2"), ("p/c/z", "3")]);
     sync(&scratch, &old, &request(&old, ["p:projects"])).unwrap();
     let new = Commit::of([("p/a/x", "new"), ("p/b/y", "new"), ("p/c/z", "new"), ("p/d/w", "new")]);
-    let (cancel, mut source) = (Cancel::default(), new.clone());
-    let mut engine = scratch.engine();
-    let plan = engine.plan(&mut source, &request(&new, ["p:projects"]), &cancel).unwrap();
-    let written = engine.write(plan, &mut source, &cancel).unwrap();
-    assert_eq!(written.halves(), Halves { projects: true, config: false });
-    let paths = scratch.snapshot("data").into_keys();
-    let before: Vec<String> = paths.map(|path| String::from_utf8(path).unwrap()).collect();
-    let staged = before.iter().filter(|path| path.starts_with(".sync-staging/")).count();
-    assert_eq!(staged, 5, "{before:?}");
-    assert!(!before.contains(&"projects/d".to_owned()));
-    let mut renewals = 0;
-    written.apply(&mut || renewals += 1).unwrap();
-    assert_eq!(renewals, 3, "between the directories projects, a, b and c");
+    write_then(&scratch, &new, &request(&new, ["p:projects"]), |written| {
+        assert_eq!(written.halves(), Halves { projects: true, config: false });
+        let before = scratch.snapshot("data");
+        let staged = before.keys().filter(|path| path.starts_with(b".sync-staging/")).count();
+        assert_eq!(staged, 5, "{before:?}");
+        assert!(!before.contains_key(&b"projects/d"[..]));
+        let mut renewals = 0;
+        written.apply(&mut || renewals += 1).unwrap();
+        assert_eq!(renewals, 3, "between the directories projects, a, b and c");
+    });
     assert_eq!(scratch.read("data/projects/c/z"), "new");
 }
 
@@ -69,13 +68,11 @@ fn a_change_that_is_not_applied_leaves_nothing_behind() {
 fn a_directory_that_appears_meanwhile_is_joined() {
     let scratch = Scratch::new();
     let commit = Commit::of([("p/new/x", "1"), ("p/new/deep/y", "2"), ("p/old", "3")]);
-    let (cancel, mut source) = (Cancel::default(), commit.clone());
-    let mut engine = scratch.engine();
-    let plan = engine.plan(&mut source, &request(&commit, ["p:projects"]), &cancel).unwrap();
-    let written = engine.write(plan, &mut source, &cancel).unwrap();
-    scratch.write("data/projects/new/deep/theirs", "t");
-    scratch.write("data/projects/new/x", "theirs");
-    written.apply(&mut || {}).unwrap();
+    write_then(&scratch, &commit, &request(&commit, ["p:projects"]), |written| {
+        scratch.write("data/projects/new/deep/theirs", "t");
+        scratch.write("data/projects/new/x", "theirs");
+        written.apply(&mut || {}).unwrap();
+    });
     for (path, content) in
         [("new/x", "1"), ("new/deep/y", "2"), ("new/deep/theirs", "t"), ("old", "3")]
     {
@@ -113,12 +110,9 @@ fn many_small_runs_keep_the_manifest_small_and_true() {
     for round in 0..60 {
         let (content, name) = (format!("{round}"), format!("p/dir{}/file", round % 7));
         let commit = Commit::of([(name.as_str(), content.as_str()), ("p/same", "same")]);
-        sync(&scratch, &commit, &unlimited(request(&commit, ["p:projects"]))).unwrap();
-        let check = Request {
-            drift_check: DriftCheck::Content,
-            ..unlimited(request(&commit, ["p:projects"]))
-        };
-        let report = sync(&scratch, &commit, &check).unwrap();
+        let wanted = unlimited(request(&commit, ["p:projects"]));
+        sync(&scratch, &commit, &wanted).unwrap();
+        let report = sync(&scratch, &commit, &checking(wanted, DriftCheck::Content)).unwrap();
         assert!(report.drift.is_empty() && report.unchanged == 2, "{report:?}");
         assert!(scratch.state().len() < 25);
     }
@@ -147,11 +141,8 @@ fn a_gateway_that_writes_and_deletes_meanwhile_never_fails_a_run() {
         }
         done.store(true, std::sync::atomic::Ordering::Relaxed);
     });
-    let wanted = Request {
-        drift_check: DriftCheck::Content,
-        ..unlimited(request(&commits[1], ["p:projects"]))
-    };
-    sync(&scratch, &commits[1], &wanted).unwrap();
+    let wanted = unlimited(request(&commits[1], ["p:projects"]));
+    sync(&scratch, &commits[1], &checking(wanted, DriftCheck::Content)).unwrap();
     assert_eq!(scratch.read("data/projects/a/x"), "2");
 }
 
@@ -175,7 +166,7 @@ proptest! {
         scratch.make_dir("data");
         let outside = scratch.snapshot("outside");
         let commit = Commit::of([("p/a/x", "1"), ("p/a/b/y", "2"), ("p/z", "3")]);
-        let wanted = Request { drift_check: DriftCheck::Stat, ..unlimited(request(&commit, ["p:projects"])) };
+        let wanted = checking(unlimited(request(&commit, ["p:projects"])), DriftCheck::Stat);
         if is_known {
             sync(&scratch, &commit, &wanted).unwrap();
         }

@@ -1,14 +1,16 @@
 //! Claims about runs whose own files are taken away or torn.
 
-use super::partial::apply_by;
-use super::{commits, expected, prepared, wanted};
+use super::{apply_under, commits, expected, prepared, wanted};
 use crate::Request;
 use crate::apply::Error;
-use crate::disk::fault::{self, Fault};
+use crate::disk::fault::Fault;
 use crate::halves::Halves;
 use crate::request::ScanTracking;
-use crate::testing::{Commit, Scratch, sync};
+use crate::testing::{Commit, Scratch, sync, write_then};
 use crate::warning::WarningCode;
+
+/// The journal counts, and then nothing more happens.
+const AFTER_JOURNAL: Fault = Fault::Crash { at: 2 };
 
 fn take_stage(scratch: &Scratch) {
     scratch.rename("data/.sync-staging", "taken");
@@ -18,7 +20,7 @@ fn take_stage(scratch: &Scratch) {
 fn what_vanished_before_it_was_placed_is_named_and_brought_by_the_next_run() {
     let (old, new) = commits();
     let scratch = prepared(Some(&old));
-    let robbed = apply_by(&scratch, &new, &wanted(&new), |written| {
+    let robbed = write_then(&scratch, &new, &wanted(&new), |written| {
         take_stage(&scratch);
         written.apply(&mut || {})
     });
@@ -38,12 +40,7 @@ fn what_vanished_before_it_was_placed_is_named_and_brought_by_the_next_run() {
 fn a_killed_run_whose_stage_is_gone_is_not_taken_for_done() {
     let (old, new) = commits();
     let scratch = prepared(Some(&old));
-    // The journal counts, and then nothing more happens.
-    let death = Some(Fault::Crash { at: 2 });
-    let died = apply_by(&scratch, &new, &wanted(&new), |written| {
-        fault::under(death, || written.apply(&mut || {})).0
-    });
-    died.unwrap_err();
+    apply_under(AFTER_JOURNAL, &scratch, &new, &wanted(&new)).unwrap_err();
     take_stage(&scratch);
     let engine = scratch.engine();
     let told = engine.view().notices().iter().map(|notice| notice.path.to_string());
@@ -63,11 +60,7 @@ fn a_journal_that_can_not_be_read_takes_no_debt_along() {
     sync(&scratch, &old, &owing(&old)).unwrap();
     let both = Halves { projects: true, config: true };
     scratch.engine().record_scanned(both).unwrap();
-    let death = Some(Fault::Crash { at: 2 });
-    let died = apply_by(&scratch, &new, &wanted(&new), |written| {
-        fault::under(death, || written.apply(&mut || {})).0
-    });
-    died.unwrap_err();
+    apply_under(AFTER_JOURNAL, &scratch, &new, &wanted(&new)).unwrap_err();
     scratch.write("data/.stoker/journal", "torn");
     let engine = scratch.engine();
     assert_eq!(engine.view().owed(), both);

@@ -3,25 +3,16 @@
 
 use rustix::io::Errno;
 
-use super::{commits, expected, prepared, wanted};
+use super::{apply_under, commits, expected, prepared, wanted};
+use crate::Request;
 use crate::apply::Error;
 use crate::disk::fault::{self, CallKind, Fault};
 use crate::request::{DriftCheck, Prune};
 use crate::source::Kind;
-use crate::testing::{Commit, Scratch, request, sync, unlimited};
-use crate::{Cancel, Report, Request, Written};
+use crate::testing::{Commit, Scratch, checking, request, strings, sync, write_then};
 
-/// Writes what a request brings, and lets `apply` do the rest.
-pub(super) fn apply_by(
-    scratch: &Scratch,
-    commit: &Commit,
-    request: &Request,
-    apply: impl FnOnce(Written<'_>) -> Result<Report, Error>,
-) -> Result<Report, Error> {
-    let (mut engine, mut source, cancel) = (scratch.engine(), commit.clone(), Cancel::default());
-    let plan = engine.plan(&mut source, request, &cancel).unwrap();
-    apply(engine.write(plan, &mut source, &cancel).unwrap())
-}
+/// The journal has its name and is durable; then the first change of a live file is denied.
+const DENIED: Fault = Fault::Once { at: 2, errno: Errno::ACCESS };
 
 /// Files by their paths, each with its path in it.
 fn holding(paths: impl IntoIterator<Item = String>) -> Commit {
@@ -30,24 +21,24 @@ fn holding(paths: impl IntoIterator<Item = String>) -> Commit {
 }
 
 /// A request that checks every managed file.
-fn checking(commit: &Commit, prune: Prune) -> Request {
-    let mut request = unlimited(request(commit, ["p:projects"]));
+fn pruning(commit: &Commit, prune: Prune) -> Request {
+    let mut request = checking(wanted(commit), DriftCheck::Stat);
     request.mappings[0].prune = prune;
-    Request { drift_check: DriftCheck::Stat, ..request }
+    request
 }
 
 #[test]
 fn a_directory_that_arrived_in_part_is_brought_by_the_next_run() {
     let (old, new) = commits();
     let scratch = prepared(Some(&old));
-    let hindered = apply_by(&scratch, &new, &wanted(&new), |written| {
+    let hindered = write_then(&scratch, &new, &wanted(&new), |written| {
         scratch.write("data/projects/fresh/deep", "in the way");
         written.apply(&mut || {})
     });
     let Err(Error::Incomplete { failed, report }) = hindered else { panic!("{hindered:?}") };
     let named = failed.iter().map(|error| error.path().to_string()).collect::<Vec<_>>();
     assert!(named.contains(&"projects/fresh/deep".to_owned()), "{named:?}");
-    let added = report.added.paths.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let added = strings(&report.added.paths);
     assert!(!added.iter().any(|path| path.starts_with("projects/fresh")), "{added:?}");
     // What is in the way is not ours, though it is where something of ours should be.
     sync(&scratch, &new, &wanted(&new)).unwrap_err();
@@ -65,11 +56,7 @@ fn deletions_that_failed_are_made_up_for_and_are_no_mass_deletion() {
     let scratch = Scratch::new();
     let ask = |commit: &Commit| request(commit, ["p:projects"]);
     sync(&scratch, &old, &ask(&old)).unwrap();
-    // The journal is begun and durable; then the first deletion fails.
-    let denied = Some(Fault::Once { at: 2, errno: Errno::ACCESS });
-    let failed = apply_by(&scratch, &new, &ask(&new), |written| {
-        fault::under(denied, || written.apply(&mut || {})).0
-    });
+    let failed = apply_under(DENIED, &scratch, &new, &ask(&new));
     let Err(Error::Incomplete { failed, .. }) = failed else { panic!("{failed:?}") };
     assert_eq!(failed.len(), 60);
     sync(&scratch, &new, &ask(&new)).unwrap();
@@ -84,7 +71,7 @@ fn what_went_together_with_its_directory_is_gone() {
     for (prune, is_left) in [(Prune::Foreign, false), (Prune::OwnOnly, true)] {
         let scratch = Scratch::new();
         scratch.write("outside/x", "canary");
-        let ask = |commit: &Commit| checking(commit, prune);
+        let ask = |commit: &Commit| pruning(commit, prune);
         sync(&scratch, &old, &ask(&old)).unwrap();
         scratch.replace_by_link("data/projects/a", "../../outside");
         for _ in 0..3 {
@@ -98,14 +85,11 @@ fn what_went_together_with_its_directory_is_gone() {
 #[test]
 fn a_foreign_file_that_could_not_be_deleted_does_not_become_ours() {
     let commit = Commit::of([("p/a", "1")]);
-    let ask = |prune| checking(&commit, prune);
+    let ask = |prune| pruning(&commit, prune);
     let scratch = Scratch::new();
     sync(&scratch, &commit, &ask(Prune::Foreign)).unwrap();
     scratch.write("data/projects/foreign", "somebody's");
-    let denied = Some(Fault::Once { at: 2, errno: Errno::ACCESS });
-    let failed = apply_by(&scratch, &commit, &ask(Prune::Foreign), |written| {
-        fault::under(denied, || written.apply(&mut || {})).0
-    });
+    let failed = apply_under(DENIED, &scratch, &commit, &ask(Prune::Foreign));
     assert!(matches!(failed, Err(Error::Incomplete { .. })), "{failed:?}");
     sync(&scratch, &commit, &ask(Prune::OwnOnly)).unwrap();
     assert_eq!(scratch.read("data/projects/foreign"), "somebody's");
@@ -117,12 +101,9 @@ fn a_file_that_could_not_be_placed_leaves_the_foreign_one_foreign() {
     // A file by itself, and one with its directory.
     for new in ["p/x", "p/d/x"].map(|path| Commit::of([("p/a", "1"), (path, "git's")])) {
         let scratch = Scratch::new();
-        let ask = |commit: &Commit| checking(commit, Prune::OwnOnly);
+        let ask = |commit: &Commit| pruning(commit, Prune::OwnOnly);
         sync(&scratch, &old, &ask(&old)).unwrap();
-        let denied = Some(Fault::Once { at: 2, errno: Errno::ACCESS });
-        let failed = apply_by(&scratch, &new, &ask(&new), |written| {
-            fault::under(denied, || written.apply(&mut || {})).0
-        });
+        let failed = apply_under(DENIED, &scratch, &new, &ask(&new));
         assert!(matches!(failed, Err(Error::Incomplete { .. })), "{failed:?}");
         for path in ["data/projects/x", "data/projects/d/x"] {
             scratch.write(path, "somebody's");
@@ -141,7 +122,7 @@ fn what_was_done_before_a_failure_is_reported() {
     let new = Commit::of([("p/d", "file"), ("p/z", "3")]);
     let scratch = Scratch::new();
     sync(&scratch, &old, &wanted(&old)).unwrap();
-    let hindered = apply_by(&scratch, &new, &wanted(&new), |written| {
+    let hindered = write_then(&scratch, &new, &wanted(&new), |written| {
         scratch.write("data/projects/d/foreign", "somebody's");
         written.apply(&mut || {})
     });
@@ -157,12 +138,9 @@ fn a_directory_that_another_process_made_meanwhile_gets_its_payload_first() {
     let payload = (0..12).map(|number| format!("p/fresh/data{number}.bin"));
     let new = holding(payload.chain(["p/fresh/resource.json".to_owned(), "p/z".to_owned()]));
     let scratch = prepared(Some(&holding(["p/z".to_owned()])));
-    let mut steps = Vec::new();
-    let done = apply_by(&scratch, &new, &wanted(&new), |written| {
+    let (done, steps) = write_then(&scratch, &new, &wanted(&new), |written| {
         scratch.write("data/projects/fresh/own", "o");
-        let (done, taken) = fault::under(None, || written.apply(&mut || {}));
-        steps = taken;
-        done
+        fault::under(None, || written.apply(&mut || {}))
     });
     done.unwrap();
     let moved = steps.iter().filter_map(|step| step.to.as_ref()).map(ToString::to_string);
@@ -177,11 +155,7 @@ fn what_is_found_deleted_is_made_durable_all_the_same() {
     let old = Commit::of([("p/k/x", "1"), ("p/k/y", "2")]);
     let new = Commit::of([("p/k/y", "2")]);
     let scratch = prepared(Some(&old));
-    let death = Some(Fault::Crash { at: 3 });
-    let died = apply_by(&scratch, &new, &wanted(&new), |written| {
-        fault::under(death, || written.apply(&mut || {})).0
-    });
-    died.unwrap_err();
+    apply_under(Fault::Crash { at: 3 }, &scratch, &new, &wanted(&new)).unwrap_err();
     assert!(!scratch.exists("data/projects/k/x"), "it died after the deletion");
     let ((), again) = fault::under(None, || drop(scratch.engine()));
     let is_synced =

@@ -7,12 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{commits, expected, prepared, wanted};
+use super::{commits, expected, prepared, run, wanted};
 use crate::disk::fault::{self, CallKind, RecordedCall};
 use crate::path::{file_name, parent};
 use crate::request::DriftCheck;
-use crate::testing::{Live, Scratch, Snapshot, sync};
-use crate::{Cancel, Engine, Opened, Request};
+use crate::testing::{Live, Scratch, Snapshot, checking, sync};
 
 type Inode = usize;
 type Place = (Inode, Vec<u8>);
@@ -232,8 +231,7 @@ fn a_loss_of_power_at_any_step_leaves_the_old_or_the_new_tree() {
         let scratch = prepared(from);
         let (before, old) = (Disk::load(&scratch), files_only(scratch.snapshot("data")));
         let new = files_only(expected(&new_commit));
-        let run = |scratch: &Scratch, request: &Request| sync(scratch, &new_commit, request);
-        let (done, steps) = fault::under(None, || run(&scratch, &wanted(&new_commit)));
+        let (done, steps) = fault::under(None, || run(&scratch, &new_commit));
         done.unwrap();
         let log = Log::record(before, &steps);
         for at in 0..=log.steps {
@@ -246,15 +244,13 @@ fn a_loss_of_power_at_any_step_leaves_the_old_or_the_new_tree() {
             for disk in disks {
                 let left = Scratch::new();
                 disk.store(&left);
-                let engine =
-                    Engine::open(&left.options(), &Cancel::default()).and_then(Opened::finish);
-                drop(engine.unwrap_or_else(|error| panic!("at {at}: {error:?}")));
+                drop(left.try_engine().unwrap_or_else(|error| panic!("at {at}: {error:?}")));
                 let live = files_only(left.snapshot("data"));
                 let calls = || steps.iter().map(|step| (step.kind, &step.path)).collect::<Vec<_>>();
                 assert!(live == new || live == old, "at {at} of {:?}: {live:?}", calls());
                 assert!(at < log.steps || live == new, "what was reported must be there");
-                let check = Request { drift_check: DriftCheck::Content, ..wanted(&new_commit) };
-                let report = run(&left, &check).unwrap();
+                let check = checking(wanted(&new_commit), DriftCheck::Content);
+                let report = sync(&left, &new_commit, &check).unwrap();
                 assert!(report.drift.is_empty(), "at {at}: {:?}", report.drift);
                 assert_eq!(files_only(left.snapshot("data")), new, "at {at}");
             }

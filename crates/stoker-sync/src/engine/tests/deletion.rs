@@ -65,8 +65,8 @@ fn a_mass_deletion_can_be_withheld_while_everything_else_goes_on() {
     sync(&scratch, &old, &ask(&old)).unwrap();
     let mut state = None;
     for _ in 0..3 {
-        let plan = scratch.engine().plan(&mut new.clone(), &ask(&new), &crate::Cancel::default());
-        assert_eq!(plan.unwrap().withheld.map(|withheld| withheld.deleted), Some(59));
+        let withheld = scratch.plan(&new, &ask(&new)).withheld;
+        assert_eq!(withheld.map(|withheld| withheld.deleted), Some(59));
         let report = sync(&scratch, &new, &ask(&new)).unwrap();
         assert_eq!(report.deleted.count, 0);
         assert_eq!(scratch.read("data/projects/new"), "new");

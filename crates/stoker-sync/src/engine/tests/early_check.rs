@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::{Cancel, EarlyCheck, Engine, Opened, View};
+use crate::{Cancel, EarlyCheck, View};
 
 /// Enough files that the early check runs.
 fn large(marker: &str) -> Commit {
@@ -38,11 +38,10 @@ impl Place {
 
     /// How much drift a run finds after an early check.
     fn drift_after(&self, seen: Option<EarlyCheck>, request: &Request) -> usize {
-        let cancel = Cancel::default();
-        let mut engine =
-            Engine::open(&self.scratch.options(), &cancel).and_then(Opened::finish).unwrap();
+        let mut engine = self.scratch.engine();
         engine.set_early_check(seen);
-        engine.plan(&mut self.commit.clone(), request, &cancel).unwrap().drift.len()
+        let plan = engine.plan(&mut self.commit.clone(), request, &Cancel::default());
+        plan.unwrap().drift.len()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Claims about symbolic links in the place of mapped directories.
 
 use super::*;
-use crate::{Cancel, Engine, Opened, Options, Report};
+use crate::{Cancel, Engine, Opened, Options};
 
 /// One run that follows these links.
 fn sync_following(
@@ -13,10 +13,7 @@ fn sync_following(
     let follow = links.iter().map(|link| RelPath::parse(link).unwrap()).collect();
     let (cancel, mut source) = (Cancel::default(), commit.clone());
     let options = Options { follow, ..scratch.options() };
-    let mut engine = match Engine::open(&options, &cancel)? {
-        Opened::Ready(engine) => engine,
-        Opened::Interrupted(interrupted) => interrupted.finish(&mut || ())?,
-    };
+    let mut engine = Engine::open(&options, &cancel).and_then(Opened::finish)?;
     let plan = engine.plan(&mut source, request, &cancel)?;
     Ok(engine.write(plan, &mut source, &cancel)?.apply(&mut || ())?)
 }

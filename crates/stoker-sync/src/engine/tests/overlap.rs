@@ -2,10 +2,9 @@
 
 use stoker_text::glob::Excludes;
 
-use super::strings;
 use crate::Request;
 use crate::request::{DriftCheck, Prune};
-use crate::testing::{Commit, Scratch, request, sync, unlimited};
+use crate::testing::{Commit, Scratch, checking, request, strings, sync, unlimited};
 
 fn overlapping(commit: &Commit, maps: [&str; 2], exclude: &str) -> Request {
     let excludes = Excludes::parse([exclude]).unwrap();
@@ -21,8 +20,7 @@ fn an_exclude_of_the_outer_mapping_does_not_keep_what_the_inner_one_brought() {
         for check in [DriftCheck::Touched, DriftCheck::Stat, DriftCheck::Content] {
             let scratch = Scratch::new();
             let run = |commit: &Commit| {
-                let request = Request { drift_check: check, ..overlapping(commit, maps, "a/") };
-                sync(&scratch, commit, &request).unwrap()
+                sync(&scratch, commit, &checking(overlapping(commit, maps, "a/"), check)).unwrap()
             };
             let report = run(&old);
             assert_eq!(strings(&report.added.paths), ["m/a/deep/keep", "m/a/keep", "m/x"]);

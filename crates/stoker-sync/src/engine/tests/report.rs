@@ -4,22 +4,14 @@ use std::collections::BTreeMap;
 
 use stoker_text::glob::Glob;
 
-use super::{checking, strings};
 use crate::request::{DriftCheck, DriftPolicy, Patch};
 use crate::source::Kind;
-use crate::testing::{Commit, Files, Scratch, request, sync, unlimited};
+use crate::testing::{Commit, Scratch, checking, request, strings, sync, unlimited};
 use crate::{Report, Request};
 
 fn codes(report: &Report) -> Vec<String> {
     let told = report.warnings.iter();
     told.map(|warning| format!("{} {}", warning.code.as_str(), warning.path)).collect()
-}
-
-fn files<const N: usize>(files: [(&str, Kind, &str); N]) -> Files {
-    let file = |(path, kind, content): (&str, Kind, &str)| {
-        (path.as_bytes().to_vec(), (kind, content.as_bytes().to_vec()))
-    };
-    files.into_iter().map(file).collect()
 }
 
 fn patched(commit: &Commit, maps: [&str; 1], file: Option<&str>, set: (&str, &str)) -> Request {
@@ -33,20 +25,20 @@ fn patched(commit: &Commit, maps: [&str; 1], file: Option<&str>, set: (&str, &st
 #[test]
 fn warnings_go_with_the_directory_that_they_are_about() {
     let scratch = Scratch::new();
-    let old = Commit::from_files(&files([
+    let old = Commit::of_kinds([
         ("p/a/x", Kind::File, "1"),
         ("p/a/deep/link", Kind::Symlink, "/etc"),
         ("p/a/deep/module", Kind::Submodule, ""),
         ("p/a/deep/.resources/x", Kind::File, "1"),
         ("p/stays/inside/link", Kind::Symlink, "/etc"),
-    ]));
+    ]);
     let report = sync(&scratch, &old, &request(&old, ["p:projects"])).unwrap();
     assert_eq!(codes(&report).len(), 4);
-    let new = Commit::from_files(&files([
+    let new = Commit::of_kinds([
         ("p/a/x", Kind::File, "1"),
         ("p/b/deep/link", Kind::Symlink, "/etc"),
         ("p/stays/inside/link", Kind::Symlink, "/etc"),
-    ]));
+    ]);
     let stay = ["SymlinkSkipped projects/b/deep/link", "SymlinkSkipped projects/stays/inside/link"];
     for _ in 0..2 {
         let report = sync(&scratch, &new, &request(&new, ["p:projects"])).unwrap();
@@ -83,8 +75,7 @@ fn drift_that_is_only_reported_is_not_counted_as_unchanged() {
 
 #[test]
 fn modes_that_were_widened_or_narrowed_are_drift_and_a_group_may_write() {
-    let files = files([("p/plain", Kind::File, "1"), ("p/run", Kind::Executable, "2")]);
-    let commit = Commit::from_files(&files);
+    let commit = Commit::of_kinds([("p/plain", Kind::File, "1"), ("p/run", Kind::Executable, "2")]);
     let cases = [
         ("plain", 0o644, [0o000, 0o600, 0o444, 0o640, 0o604, 0o646, 0o744, 0o645, 0o4644]),
         ("run", 0o755, [0o000, 0o700, 0o555, 0o750, 0o644, 0o757, 0o711, 0o754, 0o4755]),
@@ -115,13 +106,14 @@ fn modes_that_were_widened_or_narrowed_are_drift_and_a_group_may_write() {
     }
 }
 
+// R48
 #[test]
-fn a_patch_without_a_match_is_reported_until_it_has_one() {
+fn a_patch_that_matches_nothing_is_a_warning_for_as_long_as_it_does() {
     let scratch = Scratch::new();
-    let none = Commit::of([("p/a/x", "1")]);
-    let one = Commit::of([("p/a/x", "1"), ("p/b/c.json", "{\"k\": 1}")]);
+    let none = Commit::of([("p/a/c.json", "{}")]);
+    let one = Commit::of([("p/a/c.json", "{}"), ("p/b/c.json", "{\"k\": 1}")]);
     let run = |commit: &Commit| {
-        let request = patched(commit, ["p:projects"], Some("**/*.json"), ("k", "7"));
+        let request = patched(commit, ["p:projects"], Some("b/**/*.json"), ("k", "7"));
         codes(&sync(&scratch, commit, &request).unwrap())
     };
     assert_eq!(run(&none), ["PatchUnmatched projects"]);
