@@ -32,8 +32,8 @@ pub struct Access {
     /// What the server said when an operation failed.
     pub server_words: ServerWords,
     /// The addresses of the proxy, or else of the host, where the caller has resolved and checked
-    /// them: git then goes there and nowhere else. Where it is empty, git resolves the name. A proxy
-    /// counts for HTTP and HTTPS only.
+    /// them: git then goes there and nowhere else, whatever the server says. Where it is empty, git
+    /// resolves the name. A proxy counts for HTTP and HTTPS only.
     pub addresses: Vec<IpAddr>,
 }
 
@@ -74,11 +74,11 @@ impl Access {
     }
 }
 
-/// The word by which git allows a transport, and no other.
+/// The word by which git allows a transport, and no other. Many servers redirect from http to https.
 pub(crate) fn protocol(transport: Transport) -> &'static str {
     match transport {
         Transport::Https => "https",
-        Transport::Http => "http",
+        Transport::Http => "http:https",
         Transport::Ssh => "ssh",
         Transport::Git => "git",
         Transport::File => "file",

@@ -3,7 +3,7 @@
 //! # Promises
 //!
 //! No configuration of the system or the user, no hooks, no prompts, no helpers, no lazy fetches,
-//! no transport but the URL's own, no shell between us and git. Every value that comes from outside
+//! no transport but the URL's own and https for http, no shell between us and git. Every value that comes from outside
 //! is of a checked type, and in a position where git does not take it for an option.
 
 use std::ffi::OsString;
@@ -64,6 +64,8 @@ const PROXIES: &[&str] =
 /// One operation's way to a repository: credentials read, files in memory held.
 #[derive(Debug)]
 pub(crate) struct Session {
+    /// Where the repository is: the URL of the access, or where that URL's server redirects.
+    pub(crate) url: RepoUrl,
     granted: Granted,
     settings: Vec<OsString>,
     config: Option<MemFile>,
@@ -90,6 +92,10 @@ impl Session {
         if let Some(addresses) = fixed_addresses(access) {
             settings.push(addresses.into());
         }
+        if !access.addresses.is_empty() {
+            // Git would follow to an address that nobody has checked.
+            settings.push("http.followRedirects=false".into());
+        }
         let mut inherited = Vec::new();
         if access.ca_file.is_none() {
             inherited.extend(TRUST);
@@ -106,6 +112,7 @@ impl Session {
         };
         let config = config.transpose().map_err(|source| auth::Error::Memory { source })?;
         Ok(Self {
+            url: access.url.clone(),
             granted,
             settings,
             config,

@@ -6,7 +6,7 @@
 //! a person who asks.
 
 mod phrase;
-mod redirect;
+pub(crate) mod redirect;
 
 use std::time::Duration;
 
@@ -65,8 +65,8 @@ pub enum Fault {
         /// The HTTP status of the response.
         status: u16,
     },
-    /// The server sent us to another host.
-    #[error("the server redirects to another host, {to}")]
+    /// The server sent us to another host, or from https to http.
+    #[error("the server redirects elsewhere, to {to}")]
     Redirected { to: SafeUrl },
     /// The server does not give out this object.
     #[error("the server does not give out the object that was asked for")]
@@ -151,7 +151,7 @@ pub(crate) fn judge(access: &Access, ran: Result<Output, process::Error>) -> Res
     let output = ran.map_err(of_process)?;
     let has_failed = !output.status.success();
     if let Some(to) = redirect::elsewhere(&output.stderr, access, has_failed) {
-        return Err(Fault::Redirected { to: SafeUrl::redact(&to) });
+        return Err(Fault::Redirected { to });
     }
     if !has_failed {
         return Ok(output);

@@ -3,14 +3,14 @@
 //! One process, one round trip; no store is needed or touched. The decision is
 //! [`stoker_core::refs`]'s.
 
-use stoker_api::word::Commit;
+use stoker_api::word::{Commit, RepoUrl};
 use stoker_core::refs::{AdvertisedRef, Scope};
 
 use crate::Cancel;
 use crate::access::Access;
 use crate::auth::{self, Auth, github_app};
 use crate::command::Session;
-use crate::diagnosis::{Fault, is_web, judge};
+use crate::diagnosis::{Fault, is_web, judge, of_process, redirect};
 use crate::error::Error;
 use crate::process::{Job, Output, run};
 
@@ -40,7 +40,12 @@ pub fn list(access: &Access, scope: Scope, cancel: &Cancel) -> Result<Vec<Advert
 enum Trace {
     Nothing,
     Packets,
+    /// The headers of web requests, without credentials.
+    Headers,
 }
+
+/// How often a server may redirect: to https, to a new name, to a path that ends in `.git`.
+const MOST_REDIRECTS: usize = 5;
 
 /// What a trace says of a server that speaks git.
 const PACKET: &str = "packet:";
@@ -57,10 +62,22 @@ fn list_once(
     trace: Trace,
     cancel: &Cancel,
 ) -> Result<Output, Fault> {
+    judge(access, run(listing(access, session, scope, trace, cancel)))
+}
+
+fn listing<'a>(
+    access: &Access,
+    session: &Session,
+    scope: Scope,
+    trace: Trace,
+    cancel: &'a Cancel,
+) -> Job<'a> {
     let mut command = session.git();
-    if trace == Trace::Packets {
-        command.env("GIT_TRACE_PACKET", "2");
-    }
+    match trace {
+        Trace::Nothing => &mut command,
+        Trace::Packets => command.env("GIT_TRACE_PACKET", "2"),
+        Trace::Headers => command.envs([("GIT_TRACE_CURL", "2"), ("GIT_TRACE_CURL_NO_DATA", "1")]),
+    };
     command.args(["ls-remote", "--quiet"]);
     command.args(match scope {
         Scope::Branches => &["--heads"][..],
@@ -68,16 +85,15 @@ fn list_once(
         Scope::BranchesAndTags => &["--heads", "--tags"],
         Scope::All => &[],
     });
-    command.args(["--", access.url.as_str()]);
-    let job = Job {
+    command.args(["--", session.url.as_str()]);
+    Job {
         command,
         input: Vec::new(),
         max_output: access.limits.listing,
         limits: access.limits,
         cancel,
         arrived: None,
-    };
-    judge(access, run(job))
+    }
 }
 
 /// Runs an operation, and once more if the server refused a credential that has since been renewed.
@@ -87,7 +103,7 @@ pub(crate) fn with_fresh_credentials<T>(
     operation: impl Fn(&Session) -> Result<T, Fault>,
     failed: impl Fn(Fault) -> Error,
 ) -> Result<T, Error> {
-    let open = || {
+    let open = |access: &Access| {
         Session::open(access, cancel).map_err(|source| match source {
             auth::Error::GithubApp { source: github_app::Error::Cancelled, .. } => {
                 failed(Fault::Cancelled)
@@ -95,13 +111,39 @@ pub(crate) fn with_fresh_credentials<T>(
             source => Error::Credentials { remote: access.remote(), source },
         })
     };
+    // Where addresses were checked, git itself follows no redirect.
+    let run = || {
+        let mut place = access.clone();
+        for _ in 0..MOST_REDIRECTS {
+            let session = open(&place)?;
+            match operation(&session) {
+                Err(fault @ Fault::Server { status: 300..400 }) if !place.addresses.is_empty() => {
+                    place.url = next_place(&place, &session, cancel, fault).map_err(&failed)?;
+                }
+                result => return Ok(result),
+            }
+        }
+        Ok(operation(&open(&place)?))
+    };
     let before = fingerprint(access);
-    match operation(&open()?) {
+    match run()? {
         Err(Fault::Authentication { .. }) if renewed(access, before.as_ref()) => {
-            operation(&open()?).map_err(&failed)
+            run()?.map_err(&failed)
         }
         result => result.map_err(&failed),
     }
+}
+
+/// Asks once more to read where the server redirects; `fault` is what it said before.
+fn next_place(
+    access: &Access,
+    session: &Session,
+    cancel: &Cancel,
+    fault: Fault,
+) -> Result<RepoUrl, Fault> {
+    let asked = run(listing(access, session, Scope::Branches, Trace::Headers, cancel));
+    let output = asked.map_err(of_process)?;
+    redirect::next(&session.url, &output.stderr).unwrap_or(Err(fault))
 }
 
 fn fingerprint(access: &Access) -> Option<stoker_api::word::Secret> {

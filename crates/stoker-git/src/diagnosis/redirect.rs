@@ -1,15 +1,50 @@
 //! Whether git was sent to another host: its refs are not those that were asked for.
 
+use stoker_api::word::{RepoUrl, SafeUrl};
+
+use super::Fault;
 use crate::access::Access;
+
+/// What git asks for first, below the repository's URL.
+const DISCOVERY: &str = "/info/refs?service=git-upload-pack";
 
 /// Returns the host that git was sent to instead of the one that we meant, by git's own words. Not
 /// the path there: a server could put into it what it was sent.
-pub(super) fn elsewhere(stderr: &str, access: &Access, has_failed: bool) -> Option<String> {
+pub(super) fn elsewhere(stderr: &str, access: &Access, has_failed: bool) -> Option<SafeUrl> {
     let refuser = || stderr.lines().filter(|_| has_failed).find_map(refuser);
     let target = stderr.lines().find_map(redirected).or_else(refuser);
-    let target = target.filter(|target| !is_meant(access, target))?;
-    let (scheme, _) = target.split_once("://")?;
-    Some(format!("{scheme}://{}", address_of(target)))
+    origin_of(target.filter(|target| !is_meant(access, target))?)
+}
+
+/// Reads from git's trace of headers where the server sends it, which must be on the same host and
+/// not less safe. `None` if the server sends it nowhere.
+pub(crate) fn next(from: &RepoUrl, trace: &str) -> Option<Result<RepoUrl, Fault>> {
+    let location = trace.lines().filter_map(location).next_back()?;
+    let (scheme, _) = from.as_str().split_once("://")?;
+    let target = match location {
+        path if path.starts_with("//") => format!("{scheme}:{path}"),
+        path if path.starts_with('/') => {
+            format!("{scheme}://{}{path}", address_of(from.as_str()))
+        }
+        _ => location.to_owned(),
+    };
+    let is_safe =
+        target.starts_with("https://") || scheme == "http" && target.starts_with("http://");
+    Some(match origin_of(&target) {
+        Some(to) if !is_safe || address_of(from.as_str()) != address_of(&target) => {
+            Err(Fault::Redirected { to })
+        }
+        _ => {
+            let repository = target.strip_suffix(DISCOVERY).map(RepoUrl::parse);
+            repository.and_then(Result::ok).ok_or(Fault::NotGit)
+        }
+    })
+}
+
+/// `12:00:00.000000 http.c:684              <= Recv header: Location: https://other/`
+fn location(line: &str) -> Option<&str> {
+    let (name, value) = line.split_once("<= Recv header: ")?.1.split_once(':')?;
+    name.eq_ignore_ascii_case("location").then(|| value.trim())
 }
 
 /// `warning: redirecting to https://other/`
@@ -32,6 +67,11 @@ fn is_meant(access: &Access, target: &str) -> bool {
     address_of(access.url.as_str()) == address_of(target) || proxy == Some(address_of(target))
 }
 
+fn origin_of(url: &str) -> Option<SafeUrl> {
+    let (scheme, _) = url.split_once("://")?;
+    Some(SafeUrl::redact(&format!("{scheme}://{}", address_of(url))))
+}
+
 fn address_of(url: &str) -> String {
     let address = url.split_once("://").map_or("", |(_, rest)| rest);
     let address = address.split('/').next().unwrap_or_default();
@@ -49,9 +89,9 @@ mod tests {
         let access = Access::public(RepoUrl::parse("https://Git.example:8443/r.git").unwrap(), "h");
         let to = |url: &str| elsewhere(&format!("warning: redirecting to {url}\n"), &access, false);
         assert_eq!(to("https://git.example:8443/other.git/"), None);
-        assert_eq!(to("https://git.example/r.git/").as_deref(), Some("https://git.example"));
+        assert_eq!(to("https://git.example/r.git/"), Some(SafeUrl::redact("https://git.example")));
         let other = to("https://u:p@evil.example:8443/git.example:8443/token");
-        assert_eq!(other.as_deref(), Some("https://evil.example:8443"));
+        assert_eq!(other, Some(SafeUrl::redact("https://evil.example:8443")));
     }
 
     #[test]
@@ -61,7 +101,8 @@ mod tests {
             let text = |url: &str| format!("fatal: {said} '{url}': terminal prompts disabled\n");
             let to = |url: &str| elsewhere(&text(url), &access, true);
             assert_eq!(to("https://git.example/r.git"), None);
-            assert_eq!(to("https://other.example").as_deref(), Some("https://other.example"));
+            let other = "https://other.example";
+            assert_eq!(to(other), Some(SafeUrl::redact(other)));
         }
     }
 
@@ -77,5 +118,58 @@ mod tests {
         }
         let banner = "fatal: Authentication failed for 'https://e.example/'";
         assert_eq!(elsewhere(banner, &access, false), None, "it has succeeded");
+    }
+
+    fn sent_to(from: &str, location: &str) -> Option<Result<String, Fault>> {
+        let trace = format!(
+            "12:00:00.000000 http.c:684              <= Recv header: HTTP/2 301\n\
+             12:00:00.000000 http.c:684              <= Recv header: location: {location}\n\
+             12:00:00.000000 http.c:684              => Send header: Location: https://other/\n"
+        );
+        let found = next(&RepoUrl::parse(from).unwrap(), &trace)?;
+        Some(found.map(|url| url.to_string()))
+    }
+
+    #[test]
+    fn a_redirect_leads_to_a_repository_on_the_same_host() {
+        for (from, location, url) in [
+            ("https://h/r", "https://H/r.git", "https://H/r.git"),
+            ("https://h/r", "/group/r.git", "https://h/group/r.git"),
+            ("http://h:81/r", "//h:81/r.git", "http://h:81/r.git"),
+            ("http://h/r", "https://h/r", "https://h/r"),
+        ] {
+            let found = sent_to(from, &format!("{location}{DISCOVERY}"));
+            assert_eq!(found, Some(Ok(url.to_owned())), "{location}");
+        }
+        assert_eq!(next(&RepoUrl::parse("https://h/r").unwrap(), "HTTP/1.1 301\n"), None);
+    }
+
+    // F4
+    #[test]
+    fn a_redirect_leads_to_no_other_host_in_any_spelling() {
+        for (location, origin) in [
+            ("http://169.254.169.254/r.git", "http://169.254.169.254"),
+            ("//169.254.169.254/r.git", "https://169.254.169.254"),
+            ("https://h@169.254.169.254/r.git", "https://169.254.169.254"),
+            ("https://h:444/r.git", "https://h:444"),
+            ("http://h/r.git", "http://h"),
+            ("ftp://h/r.git", "ftp://h"),
+        ] {
+            let found = sent_to("https://h/r", &format!("{location}{DISCOVERY}"));
+            let to = SafeUrl::redact(origin);
+            assert_eq!(found, Some(Err(Fault::Redirected { to })), "{location}");
+        }
+        for location in [
+            "https://h/login?next=",
+            "https:/169.254.169.254/r.git",
+            "https://user:password@h/r.git",
+            "https://169.254.169.254\\@h/r.git",
+            "https://169.254.169.254?@h/r.git",
+            "https://169.254.169.254#@h/r.git",
+        ] {
+            let found = sent_to("https://h/r", &format!("{location}{DISCOVERY}"));
+            assert_eq!(found, Some(Err(Fault::NotGit)), "{location}");
+        }
+        assert_eq!(sent_to("https://h/r", "/login"), Some(Err(Fault::NotGit)));
     }
 }

@@ -66,7 +66,7 @@ fn commit_without(
     repository: &Path,
     commit: &Commit,
 ) -> Result<(), Fault> {
-    let mut command = fetch(store, session, repository, filter);
+    let mut command = fetch(session, repository, filter);
     command.args(["--depth=1", "--force", "--", "origin"]);
     command.arg(format!("{commit}:refs/stoker/commit"));
     execute(store, command, Vec::new(), repository, MAX_BYTES)
@@ -75,7 +75,7 @@ fn commit_without(
 /// Fetches the files of a commit, except big ones, when its trees were fetched before.
 pub(super) fn whole_again(store: &Store, session: &Session, commit: &Commit) -> Result<(), Fault> {
     let repository = store.repository();
-    let mut command = fetch(store, session, &repository, NO_BIG_FILES);
+    let mut command = fetch(session, &repository, NO_BIG_FILES);
     command.args(["--depth=1", "--refetch", "--", "origin", commit.as_str()]);
     execute(store, command, Vec::new(), &repository, MAX_BYTES)
 }
@@ -89,7 +89,7 @@ pub(super) fn files(store: &Store, session: &Session, ids: &[ObjectId]) -> Resul
     for ids in ids.chunks(FILES_PER_REQUEST) {
         let mut command = in_repository(session.fetching_git(), &repository);
         command.args(["-c", "fetch.negotiationAlgorithm=noop"]);
-        remote_settings(&mut command, &store.access.url, NO_FILES);
+        remote_settings(&mut command, &session.url, NO_FILES);
         command.args(["fetch", "--no-tags", "--no-write-fetch-head", "--no-filter"]);
         command.args(["--stdin", "--", "origin"]);
         let mut input = String::with_capacity(ids.len() * 41);
@@ -106,7 +106,7 @@ pub(super) fn files(store: &Store, session: &Session, ids: &[ObjectId]) -> Resul
 pub(super) fn everything(store: &Store, session: &Session) -> Result<(), Fault> {
     let repository = store.repository();
     let mut command = in_repository(session.fetching_git(), &repository);
-    remote_settings(&mut command, &store.access.url, NO_FILES);
+    remote_settings(&mut command, &session.url, NO_FILES);
     command.args(["fetch", "--no-tags", "--no-write-fetch-head", "--no-filter", "--", "origin"]);
     command.args(ALL_REFS);
     execute(store, command, Vec::new(), &repository, MAX_BYTES)
@@ -114,7 +114,7 @@ pub(super) fn everything(store: &Store, session: &Session) -> Result<(), Fault> 
 
 /// Fetches the commits of all branches and tags, without trees and files.
 pub(super) fn history(store: &Store, session: &Session, repository: &Path) -> Result<(), Fault> {
-    let mut command = fetch(store, session, repository, NO_TREES);
+    let mut command = fetch(session, repository, NO_TREES);
     command.args(["--prune", "--force", "--", "origin"]).args(ALL_REFS);
     execute(store, command, Vec::new(), repository, MAX_HISTORY_BYTES)
 }
@@ -128,16 +128,16 @@ pub(super) fn history_apart(
     repository: &Path,
 ) -> Result<(), Fault> {
     for (filter, refs) in [NO_TREES, ONLY_THE_TOP].into_iter().zip(ALL_REFS) {
-        let mut command = fetch(store, session, repository, filter);
+        let mut command = fetch(session, repository, filter);
         command.args(["--prune", "--force", "--", "origin", refs]);
         execute(store, command, Vec::new(), repository, MAX_HISTORY_BYTES)?;
     }
     Ok(())
 }
 
-fn fetch(store: &Store, session: &Session, repository: &Path, filter: &str) -> Command {
+fn fetch(session: &Session, repository: &Path, filter: &str) -> Command {
     let mut command = in_repository(session.fetching_git(), repository);
-    remote_settings(&mut command, &store.access.url, filter);
+    remote_settings(&mut command, &session.url, filter);
     command.args(["fetch", "--no-tags", "--no-write-fetch-head"]);
     command.arg(format!("--filter={filter}"));
     command

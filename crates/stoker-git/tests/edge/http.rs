@@ -1,14 +1,19 @@
 //! Smart HTTP: credentials, certificates, redirects, old servers, servers in trouble.
 
 use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
+use std::thread;
 
 use stoker_api::chain::Chain;
 use stoker_api::condition::Reason;
 use stoker_api::remedy::Remedy;
 use stoker_git::diagnosis::{Fault, Flaw as Told};
 use stoker_git::{Access, Auth, Error};
-use stoker_testkit::git::http::{Auth as Wanted, Credentials, HttpServer, Injection, Protocol};
+use stoker_testkit::git::http::{
+    Auth as Wanted, Credentials, HttpServer, Injection, Protocol, Request,
+};
 use stoker_testkit::git::tls::{Authority, Flaw};
 use stoker_testkit::git::{Edit, Oid, Repo, Tree};
 use stoker_testkit::leak::Canary;
@@ -170,6 +175,121 @@ fn redirects_are_followed_on_the_same_host_only() {
     let other = Place::new();
     let error = other.commit(&access, &world.commit).unwrap_err();
     assert!(matches!(fault(&error), Fault::Redirected { .. }), "{error:?}");
+}
+
+/// Ties git to the server's address, as the controller does when it has checked it.
+fn checked(access: Access) -> Access {
+    Access { addresses: vec![Ipv4Addr::LOCALHOST.into()], ..access }
+}
+
+// F4: an address that was not checked gets no request, whatever the server says.
+#[test]
+fn checked_git_is_sent_to_no_other_host() {
+    let world = world();
+    let elsewhere = HttpServer::start().unwrap();
+    elsewhere.mount("plant", &world.repo);
+    let token = "canary-4c1d-token-90ee";
+    let port = elsewhere.address().port();
+    for host in ["127.0.0.1", "localhost"] {
+        world.server.redirect("away", 302, &elsewhere.url_at(host, "plant"));
+        let access = checked(world.with_token(&world.server.url("away"), token));
+        for error in [
+            world.place.resolve(&access, "main").unwrap_err(),
+            Place::new().commit(&access, &world.commit).unwrap_err(),
+        ] {
+            hides(&error, &Canary::new([token]));
+            let told = Chain(&error).to_string();
+            assert!(matches!(fault(&error), Fault::Redirected { .. }), "{error:?}");
+            assert!(told.contains(access.url.as_str()), "{told}");
+            assert!(told.contains(&format!("http://{host}:{port}")), "{told}");
+        }
+    }
+    assert_eq!(elsewhere.requests().len(), 0);
+}
+
+// B5: the redirects of a renamed repository, of `/plant` to `/plant.git`, and of both in turn.
+#[test]
+fn checked_git_follows_redirects_on_the_same_host() {
+    let world = world();
+    let target = world.server.mount("new", &world.repo);
+    world.server.require(Wanted::Basic("robot".into(), "secret".into()));
+    world.server.redirect("old", 301, &target);
+    world.server.redirect("older", 308, "/old.git");
+    for name in ["old", "older"] {
+        let access = checked(world.with_token(&world.server.url(name), "secret"));
+        world.place.resolve(&access, "main").unwrap();
+        let mut source = Place::new().commit(&access, &world.commit).unwrap();
+        assert_eq!(files(&mut source).len(), 2);
+        // The history is fetched for a commit that is no tip.
+        let first = world.repo.git(["rev-parse", "--short=8", "main~1"]).unwrap();
+        let first = String::from_utf8(first).unwrap();
+        Place::new().resolve(&access, first.trim()).unwrap();
+    }
+}
+
+#[test]
+fn checked_git_follows_no_redirect_for_ever() {
+    let world = world();
+    world.server.redirect("a", 302, &world.server.url("b"));
+    world.server.redirect("b", 302, &world.server.url("a"));
+    let error = world.place.resolve(&checked(public(&world.server.url("a"))), "main").unwrap_err();
+    assert_eq!(fault(&error), &Fault::Server { status: 302 });
+    assert!(world.server.requests().len() <= 12, "{:?}", world.server.requests());
+    // A login page is no repository.
+    world.server.redirect("a", 302, &format!("http://{}/login?from=", world.server.address()));
+    let error = world.place.resolve(&checked(public(&world.server.url("a"))), "main").unwrap_err();
+    assert_eq!(fault(&error), &Fault::NotGit);
+}
+
+/// One port that serves HTTP and HTTPS, so that only the scheme differs.
+fn both(plain: SocketAddr, tls: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = move |client: TcpStream| -> io::Result<()> {
+        let mut first = [0];
+        client.peek(&mut first)?;
+        // Every TLS connection begins with this byte, and no HTTP request does.
+        let server = TcpStream::connect(if first == [22] { tls } else { plain })?;
+        let (mut from, mut to) = (client.try_clone()?, server.try_clone()?);
+        thread::spawn(move || io::copy(&mut from, &mut to).and(to.shutdown(Shutdown::Write)));
+        io::copy(&mut &server, &mut &client)?;
+        client.shutdown(Shutdown::Write)
+    };
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            // Whoever hangs up has had enough.
+            thread::spawn(move || serve(client.unwrap()).unwrap_or_default());
+        }
+    });
+    address
+}
+
+// A server that redirects from http to https is common; the other way round is an attack.
+#[test]
+fn git_is_sent_from_http_to_https_and_never_back() {
+    let world = world();
+    let authority = Authority::new().unwrap();
+    let secure = HttpServer::start_tls(&authority.issue(Flaw::None).unwrap()).unwrap();
+    let address = both(world.server.address(), secure.address());
+    for server in [&world.server, &secure] {
+        server.mount("new", &world.repo);
+    }
+    world.server.redirect("old", 301, &format!("https://{address}/new.git"));
+    secure.redirect("old", 301, &format!("http://{address}/new.git"));
+    let at = |scheme: &str| Access {
+        ca_file: Some(authority.file()),
+        ..public(&format!("{scheme}://{address}/old.git"))
+    };
+    for access in [at("http"), checked(at("http"))] {
+        world.place.resolve(&access, "main").unwrap();
+        let mut source = Place::new().commit(&access, &world.commit).unwrap();
+        assert_eq!(files(&mut source).len(), 2);
+    }
+    let plain = |request: &Request| request.path.starts_with("/new.git");
+    for access in [at("https"), checked(at("https"))] {
+        world.place.resolve(&access, "main").unwrap_err();
+    }
+    assert!(!world.server.requests().iter().any(plain));
 }
 
 #[test]
