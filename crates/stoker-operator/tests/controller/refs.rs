@@ -261,6 +261,24 @@ async fn addresses_inside_are_refused_also_behind_a_name() {
     assert_eq!(server.requests().len(), 0);
 }
 
+// F4: a server that may be asked does not send the controller where it may not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redirect_leads_to_no_other_host() {
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let (server, inside) = (HttpServer::start().unwrap(), HttpServer::start().unwrap());
+    server.redirect("away", 302, &inside.mount("plant", &repo));
+    server.redirect("renamed", 301, &server.mount("plant", &repo));
+    let world = World::start().await;
+    world.sync(quiet_sync("renamed", &server.url("renamed"))).await;
+    world.until_announced("renamed", &first).await;
+    world.sync(quiet_sync("away", &server.url("away"))).await;
+    let found = world.until_reason("away", ConditionType::RefResolved, "RemoteUnreachable").await;
+    for part in [&server.url("away"), &format!("http://{}", inside.address()), "spec.git.repo"] {
+        assert!(found.message.contains(part), "{part}: {}", found.message);
+    }
+    assert_eq!(inside.requests().len(), 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_remote_that_goes_and_returns_is_reported_both_times() {
     let (repo, first) = Repo::with(version("1")).unwrap();
