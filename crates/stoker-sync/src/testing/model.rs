@@ -38,7 +38,7 @@ pub(crate) fn sync(world: &World, commit: &Files, request: &Request) -> Result<W
         matches!(found, Found::Absent) && mapping.presence == Presence::Required
     };
     let is_link = |mapping: &Mapping| {
-        let way = crate::path::ancestors(&mapping.source).chain([mapping.source.as_bytes()]);
+        let way = path::ancestors(&mapping.source).chain([mapping.source.as_bytes()]);
         let kinds = way.filter_map(|path| commit.get(path)).map(|(kind, _)| kind);
         kinds.into_iter().any(|kind| matches!(kind, Kind::Symlink | Kind::Submodule))
     };
@@ -52,7 +52,7 @@ pub(crate) fn sync(world: &World, commit: &Files, request: &Request) -> Result<W
     let dropped = |path: &Path| !desired.contains_key(path) && !stays(path, world, &found, request);
     let dropped: BTreeSet<Path> = world.ours.keys().filter(|path| dropped(path)).cloned().collect();
     for path in desired.keys() {
-        let in_the_way = |live: &&Path| below(live, path).is_some() || below(path, live).is_some();
+        let in_the_way = |live: &&Path| are_nested(live, path);
         if world.live.keys().filter(in_the_way).any(|live| !dropped.contains(live)) {
             return Err(Refused);
         }
@@ -78,6 +78,11 @@ pub(crate) fn sync(world: &World, commit: &Files, request: &Request) -> Result<W
         after.ours.insert(path, Some(owner));
     }
     Ok(after)
+}
+
+/// Returns whether one path lies below the other, so that not both are files.
+pub(crate) fn are_nested(one: &[u8], other: &[u8]) -> bool {
+    below(one, other).is_some() || below(other, one).is_some()
 }
 
 /// Something that a mapping has at a path.
@@ -108,7 +113,7 @@ fn items(found: &[(&Mapping, Found<'_>)], request: &Request) -> Vec<Item> {
                 }
         };
         let mut add = |path: &[u8], is_dir: bool| {
-            let way = crate::path::ancestors(path).skip(1).map(|dir| (dir, true));
+            let way = path::ancestors(path).skip(1).map(|dir| (dir, true));
             for (at, is_dir) in way.chain([(path, is_dir)]) {
                 if is_out(at, is_dir) {
                     return;
@@ -196,15 +201,15 @@ fn desired<'a>(
                 .map(|(name, file)| (join(&target, name), name.to_vec(), *file))
                 .collect(),
         };
-        for (path, below, (kind, content)) in files {
+        for (path, inner, (kind, content)) in files {
             let is_dir_out = |dir: &[u8]| {
-                let inner = super::super::path::below(dir, &target).unwrap_or_default();
+                let inner = below(dir, &target).unwrap_or_default();
                 reserved::reserved_for(dir, Case::Matters).is_some()
                     || request.excludes.excludes_all_below(dir)
                     || (!inner.is_empty() && request.excludes.excludes_all_below(inner))
             };
             // A directory covers a file of an earlier mapping even if nothing in it counts.
-            for dir in crate::path::ancestors(&path).filter(|dir| !dir.is_empty()) {
+            for dir in path::ancestors(&path).filter(|dir| !dir.is_empty()) {
                 if is_dir_out(dir) {
                     break;
                 }
@@ -212,10 +217,10 @@ fn desired<'a>(
             }
             let is_out = reserved::reserved_for(&path, Case::Matters).is_some()
                 || request.excludes.excludes(&path)
-                || request.excludes.excludes(&below);
+                || request.excludes.excludes(&inner);
             let is_file = matches!(kind, Kind::File | Kind::Executable);
             if is_file && !is_out {
-                desired.retain(|other, _| crate::path::below(other, &path).is_none());
+                desired.retain(|other, _| below(other, &path).is_none());
                 let content = (content.clone(), *kind == Kind::Executable);
                 desired.insert(path, (content, mapping));
             }

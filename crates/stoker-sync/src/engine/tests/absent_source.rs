@@ -2,11 +2,15 @@
 
 use super::*;
 
-/// Two mappings to one place, of which the second may be absent.
-fn with_overlay(commit: &Commit) -> Request {
-    let mut wanted = request(commit, ["core:projects", "overlay:projects"]);
-    wanted.mappings[1].presence = Presence::Optional;
+/// Mappings of which the last may have no source.
+fn optional<const N: usize>(commit: &Commit, maps: [&str; N]) -> Request {
+    let mut wanted = request(commit, maps);
+    wanted.mappings[N - 1].presence = Presence::Optional;
     wanted
+}
+
+fn with_overlay(commit: &Commit) -> Request {
+    optional(commit, ["core:projects", "overlay:projects"])
 }
 
 #[test]
@@ -37,17 +41,13 @@ fn what_an_overlay_brought_stays_while_its_source_is_absent() {
 #[test]
 fn an_absent_optional_source_leaves_its_destination_alone() {
     let scratch = Scratch::new();
-    let optional = |commit: &Commit| {
-        let mut request = request(commit, ["p:projects", "c:projects/extra"]);
-        request.mappings[1].presence = Presence::Optional;
-        request
-    };
+    let ask = |commit: &Commit| optional(commit, ["p:projects", "c:projects/extra"]);
     let old = Commit::of([("p/a", "1"), ("c/b", "2")]);
-    sync(&scratch, &old, &optional(&old)).unwrap();
+    sync(&scratch, &old, &ask(&old)).unwrap();
     scratch.write("data/projects/extra/foreign", "f");
     let new = Commit::of([("p/a", "other")]);
     for check in [DriftCheck::Touched, DriftCheck::Stat] {
-        let report = sync(&scratch, &new, &checking(optional(&new), check)).unwrap();
+        let report = sync(&scratch, &new, &checking(ask(&new), check)).unwrap();
         assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
         assert_eq!(scratch.read("data/projects/a"), "other");
         assert_eq!(scratch.read("data/projects/extra/b"), "2");
@@ -55,7 +55,7 @@ fn an_absent_optional_source_leaves_its_destination_alone() {
     }
     // Still ours: when the source is back without it, it goes.
     let back = Commit::of([("p/a", "other"), ("c/d", "4")]);
-    sync(&scratch, &back, &optional(&back)).unwrap();
+    sync(&scratch, &back, &ask(&back)).unwrap();
     assert!(scratch.exists("data/projects/extra/d") && !scratch.exists("data/projects/extra/b"));
 }
 
@@ -63,11 +63,7 @@ fn an_absent_optional_source_leaves_its_destination_alone() {
 fn what_an_absent_source_had_brought_goes_with_its_mapping_empty_directories_included() {
     let scratch = Scratch::new();
     let whole = Commit::of([("core/a", "1"), ("overlay/sub/deep/b", "2")]);
-    let both = |commit: &Commit| {
-        let mut both = request(commit, ["core:etc", "overlay:projects"]);
-        both.mappings[1].presence = Presence::Optional;
-        both
-    };
+    let both = |commit: &Commit| optional(commit, ["core:etc", "overlay:projects"]);
     sync(&scratch, &whole, &both(&whole)).unwrap();
     let less = Commit::of([("core/a", "1")]);
     sync(&scratch, &less, &both(&less)).unwrap();
@@ -83,8 +79,7 @@ fn what_comes_back_under_another_number_is_looked_at_again() {
     sync(&scratch, &whole, &with_overlay(&whole)).unwrap();
     sync(&scratch, &less, &with_overlay(&less)).unwrap();
     scratch.write("data/projects/b", "by hand");
-    let mut wanted = request(&whole, ["extra:etc", "core:projects", "overlay:projects"]);
-    wanted.mappings[2].presence = Presence::Optional;
+    let wanted = optional(&whole, ["extra:etc", "core:projects", "overlay:projects"]);
     sync(&scratch, &whole, &checking(wanted, DriftCheck::Touched)).unwrap();
     assert_eq!(scratch.read("data/projects/b"), "2");
 }

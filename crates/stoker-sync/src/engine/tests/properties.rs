@@ -8,7 +8,7 @@ use stoker_text::glob::Excludes;
 use crate::Request;
 use crate::request::{DriftCheck, Mapping, Presence, Prune};
 use crate::source::Kind;
-use crate::testing::model::{self, World};
+use crate::testing::model::{self, World, are_nested};
 use crate::testing::{Commit, Files, Live, Scratch, map, sync, unlimited};
 
 #[derive(Debug, Clone)]
@@ -50,11 +50,7 @@ fn files() -> impl Strategy<Value = Files> {
         for (top, path, kind, content) in entries {
             let path = format!("{top}/{path}").into_bytes();
             // One name is a file or a directory, never both.
-            let clashes = |other: &Vec<u8>| {
-                crate::path::below(other, &path).is_some()
-                    || crate::path::below(&path, other).is_some()
-            };
-            if !files.keys().any(clashes) {
+            if !files.keys().any(|other| are_nested(other, &path)) {
                 files.insert(path, (kind, vec![b'0' + content]));
             }
         }
@@ -112,9 +108,7 @@ fn evolve(files: &mut Files, edit: Files) {
             files.remove(&path);
             continue;
         }
-        files.retain(|other, _| {
-            crate::path::below(other, &path).is_none() && crate::path::below(&path, other).is_none()
-        });
+        files.retain(|other, _| !are_nested(other, &path));
         files.insert(path, file);
     }
 }
@@ -157,11 +151,8 @@ fn happen(
     match happening {
         Happening::Write { path, content } => {
             let path = path.as_bytes().to_vec();
-            let clashes = |other: &Vec<u8>| {
-                crate::path::below(other, &path).is_some()
-                    || crate::path::below(&path, other).is_some()
-            };
-            if !world.live.keys().any(clashes) && !scratch.is_dir("data", &path) {
+            let is_free = !world.live.keys().any(|other| are_nested(other, &path));
+            if is_free && !scratch.is_dir("data", &path) {
                 scratch.write([b"data/", path.as_slice()].concat(), [b'0' + content]);
                 let is_executable =
                     world.live.get(&path).is_some_and(|(_, executable)| *executable);
