@@ -171,24 +171,14 @@ pub(crate) fn halves(groups: &[Group]) -> Halves {
 
 pub(crate) fn pack(groups: &[Group]) -> Vec<u8> {
     let mut writer = Writer::default();
-    writer.number(groups.len() as u64);
-    for group in groups {
-        writer.number(group.len() as u64);
-        for step in group {
-            step.pack(&mut writer);
-        }
-    }
+    writer.list(groups, |writer, group| {
+        writer.list(group, |writer, step| step.pack(writer));
+    });
     writer.0
 }
 
 pub(crate) fn unpack(bytes: &[u8]) -> Option<Vec<Group>> {
-    let mut reader = Reader(bytes);
-    let groups = reader.count()?;
-    let group = |reader: &mut Reader<'_>| {
-        let steps = reader.count()?;
-        (0..steps).map(|_| Step::unpack(reader)).collect()
-    };
-    (0..groups).map(|_| group(&mut reader)).collect()
+    Reader(bytes).list(|reader| reader.list(Step::unpack))
 }
 
 #[cfg(test)]

@@ -53,14 +53,14 @@ impl Manifest {
 
     /// Returns the manifest before the first sync.
     pub(crate) fn absent() -> Self {
-        Self::of(Vec::new(), Header::absent())
+        Self::of(Vec::new(), Header::default())
     }
 
     /// Returns the manifest when there was one that can't be read: whatever it said about scans is
     /// lost, so that both are owed. What is written next must count more than `newest`.
     pub(crate) fn lost(newest: u64) -> Self {
         let owed = Halves { projects: true, config: true };
-        Self::of(Vec::new(), Header { owed, generation: newest, ..Header::absent() })
+        Self::of(Vec::new(), Header { owed, generation: newest, ..Header::default() })
     }
 
     /// Puts segments together, oldest first; `None` if they are not one chain.
@@ -68,7 +68,7 @@ impl Manifest {
         let first = segments.first()?;
         let follows = |pair: &[Segment]| pair[1].header.previous == pair[0].header.generation;
         let is_chain = first.header.previous == 0 && segments.windows(2).all(follows);
-        is_chain.then(|| Self::of(segments, Header::absent()))
+        is_chain.then(|| Self::of(segments, Header::default()))
     }
 
     /// Returns whether no sync has left a readable record.

@@ -13,7 +13,7 @@ use crate::disk::DiskError;
 use crate::path::RelPath;
 
 /// The id of a git object: SHA-1 over its type, its size and its bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(pub [u8; 20]);
 
 /// What an entry of a tree is.

@@ -36,6 +36,12 @@ impl Writer {
         self.0.extend_from_slice(value);
     }
 
+    /// Packs how many items there are, and each of them.
+    pub(crate) fn list<T>(&mut self, items: &[T], pack: impl Fn(&mut Self, &T)) {
+        self.number(items.len() as u64);
+        items.iter().for_each(|item| pack(self, item));
+    }
+
     pub(crate) fn id(&mut self, ObjectId(bytes): ObjectId) {
         self.0.extend_from_slice(&bytes);
     }
@@ -54,11 +60,11 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Unpacks a number that must fit a count of things in memory.
-    pub(crate) fn count(&mut self) -> Option<usize> {
+    /// Unpacks what [`Writer::list`] packed.
+    pub(crate) fn list<T>(&mut self, unpack: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let count = usize::try_from(self.number()?).ok()?;
-        // Every thing takes a byte at least: a larger count is damage, not a reason to allocate.
-        (count <= self.0.len()).then_some(count)
+        // Every item takes a byte at least: a larger count is damage, not a reason to allocate.
+        (count <= self.0.len()).then(|| (0..count).map(|_| unpack(self)).collect())?
     }
 
     pub(crate) fn fixed(&mut self) -> Option<u64> {
@@ -114,7 +120,7 @@ mod tests {
         fn damage_is_none_and_never_a_panic(bytes: Vec<u8>) {
             let mut reader = Reader(&bytes);
             while reader.bytes().and_then(|_| reader.number()).is_some() {}
-            let _: Option<usize> = Reader(&bytes).count();
+            let _: Option<Vec<u8>> = Reader(&bytes).list(Reader::byte);
         }
     }
 }

@@ -8,8 +8,8 @@ use crate::request::{Mapping, Origin};
 use crate::source::ObjectId;
 use crate::warning::{Warning, WarningCode};
 
-/// What holds for the manifest as a whole.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What holds for the manifest as a whole; the default is that of a directory without a sync.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Header {
     /// Counts the syncs that changed something; each has one segment.
     pub(crate) generation: u64,
@@ -57,22 +57,6 @@ pub(crate) enum Shape {
 }
 
 impl Header {
-    pub(crate) fn absent() -> Self {
-        Self {
-            generation: 0,
-            previous: 0,
-            commit: String::new(),
-            profile: ObjectId([0; 20]),
-            files: 0,
-            manipulated: 0,
-            owed: Halves::default(),
-            mappings: Vec::new(),
-            warnings: Vec::new(),
-            kept: Listed::default(),
-            origin: None,
-        }
-    }
-
     pub(crate) fn pack(&self, writer: &mut Writer) {
         writer.number(self.generation);
         writer.number(self.previous);
@@ -81,26 +65,23 @@ impl Header {
         writer.number(self.files);
         writer.number(self.manipulated);
         writer.byte(self.owed.to_bits());
-        writer.number(self.mappings.len() as u64);
-        for mapping in &self.mappings {
+        writer.list(&self.mappings, |writer, mapping| {
             writer.bytes(&mapping.source);
             writer.bytes(&mapping.destination);
             writer.byte(mapping.shape as u8);
             writer.number(mapping.files);
-        }
-        writer.number(self.warnings.len() as u64);
-        for warning in &self.warnings {
+        });
+        writer.list(&self.warnings, |writer, warning| {
             writer.bytes(warning.code.as_str().as_bytes());
             writer.bytes(&warning.path);
             writer.bytes(warning.message.as_bytes());
-        }
+        });
         writer.number(self.kept.count);
-        writer.number(self.kept.paths.len() as u64);
-        self.kept.paths.iter().for_each(|path| writer.bytes(path));
+        writer.list(&self.kept.paths, |writer, path| writer.bytes(path));
         let origin = self.origin.as_ref();
         let words = origin.map(|origin| [&origin.repository, &origin.reference, &origin.process]);
-        writer.number(words.map_or(0, |words| words.len() as u64));
-        words.into_iter().flatten().for_each(|word| writer.bytes(word.as_bytes()));
+        let words = words.as_ref().map_or(&[][..], |words| &words[..]);
+        writer.list(words, |writer, word| writer.bytes(word.as_bytes()));
     }
 
     pub(crate) fn unpack(reader: &mut Reader<'_>) -> Option<Self> {
@@ -112,8 +93,8 @@ impl Header {
             files: reader.number()?,
             manipulated: reader.number()?,
             owed: Halves::from_bits(reader.byte()?),
-            mappings: (0..reader.count()?).map(|_| mapping(reader)).collect::<Option<_>>()?,
-            warnings: (0..reader.count()?).map(|_| warning(reader)).collect::<Option<_>>()?,
+            mappings: reader.list(mapping)?,
+            warnings: reader.list(warning)?,
             kept: kept(reader)?,
             origin: origin(reader)?,
         })
@@ -126,7 +107,7 @@ fn kept(reader: &mut Reader<'_>) -> Option<Listed> {
         return Some(Listed::default());
     }
     let count = reader.number()?;
-    let paths = (0..reader.count()?).map(|_| path(reader)).collect::<Option<_>>()?;
+    let paths = reader.list(path)?;
     Some(Listed { count, paths })
 }
 

@@ -143,18 +143,16 @@ impl FileRecord {
 
 impl Key {
     fn pack(&self, writer: &mut Writer) {
-        writer.number(self.0.len() as u64);
-        for (mapping, tree) in &self.0 {
+        writer.list(&self.0, |writer, (mapping, tree)| {
             writer.number(u64::from(*mapping));
             writer.id(*tree);
-        }
+        });
     }
 
     fn unpack(reader: &mut Reader<'_>) -> Option<Self> {
-        let layers = reader.count()?;
-        let layer =
-            |reader: &mut Reader<'_>| Some((u16::try_from(reader.number()?).ok()?, reader.id()?));
-        (0..layers).map(|_| layer(reader)).collect::<Option<_>>().map(Self)
+        let layers =
+            reader.list(|reader| Some((u16::try_from(reader.number()?).ok()?, reader.id()?)));
+        layers.map(Self)
     }
 }
 
@@ -187,14 +185,8 @@ impl DirPatch {
         if let Some(stamp) = stamp {
             stamp.pack(writer);
         }
-        writer.number(removals.len() as u64);
-        for name in removals {
-            writer.bytes(name);
-        }
-        writer.number(upserts.len() as u64);
-        for file in upserts {
-            file.pack(writer);
-        }
+        writer.list(removals, |writer, name| writer.bytes(name));
+        writer.list(upserts, |writer, file| file.pack(writer));
     }
 
     pub(crate) fn unpack_change(reader: &mut Reader<'_>) -> Option<DirChange> {
@@ -204,11 +196,8 @@ impl DirPatch {
         }
         let key = Key::unpack(reader)?;
         let stamp = if kind == STAMPED { Some(DirStamp::unpack(reader)?) } else { None };
-        let removals = reader.count()?;
-        let removals =
-            (0..removals).map(|_| reader.bytes().map(Box::from)).collect::<Option<_>>()?;
-        let upserts = reader.count()?;
-        let upserts = (0..upserts).map(|_| FileRecord::unpack(reader)).collect::<Option<_>>()?;
+        let removals = reader.list(|reader| reader.bytes().map(Box::from))?;
+        let upserts = reader.list(FileRecord::unpack)?;
         Some(DirChange::Known { key, stamp, upserts, removals })
     }
 

@@ -79,7 +79,7 @@ fn open(bytes: &[u8]) -> Option<Segment> {
 
 fn chain(parts: &[Vec<DirPatch>]) -> Manifest {
     let segment = |(previous, patches): (u64, &Vec<DirPatch>)| {
-        let header = Header { generation: previous + 1, previous, ..Header::absent() };
+        let header = Header { generation: previous + 1, previous, ..Header::default() };
         open(&segment::pack(&header, patches, b"steps")).unwrap()
     };
     Manifest::chain((0..).zip(parts).map(segment).collect()).unwrap()
@@ -151,7 +151,7 @@ proptest! {
 
     #[test]
     fn damage_is_noticed(patches in patches(), position: prop::sample::Index, bit in 0..8u8) {
-        let header = Header { generation: 1, ..Header::absent() };
+        let header = Header { generation: 1, ..Header::default() };
         let mut bytes = segment::pack(&header, &patches, &[]);
         let position = position.index(bytes.len());
         bytes[position] ^= 1 << bit;
@@ -163,7 +163,7 @@ proptest! {
 
     #[test]
     fn a_part_that_is_missing_is_noticed(patches in patches(), cut: prop::sample::Index) {
-        let header = Header { generation: 1, ..Header::absent() };
+        let header = Header { generation: 1, ..Header::default() };
         let bytes = segment::pack(&header, &patches, b"");
         let segment = open(&bytes[..cut.index(bytes.len())]);
         prop_assert!(segment.is_none_or(|segment| segment.steps().is_none()));
@@ -222,7 +222,7 @@ fn a_directory_is_found_among_many_pages() {
 #[test]
 fn damage_far_away_does_not_matter_until_it_is_read() {
     let patches = many();
-    let header = Header { generation: 1, ..Header::absent() };
+    let header = Header { generation: 1, ..Header::default() };
     let mut bytes = segment::pack(&header, &patches, b"steps");
     let last_page = bytes.len() - 200;
     bytes[last_page] ^= 1;
