@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns the scans that the gateway owes.
+    /// Returns the scans that are owed: the gateway has not done them yet.
     pub(crate) fn owed(&self, view: &View) -> Halves {
         view.owed().and(self.behind)
     }

@@ -30,7 +30,7 @@ impl State {
         self.view.files()
     }
 
-    /// Returns the scans that the gateway still owes.
+    /// Returns the scans that are still owed: the gateway has not done them yet.
     pub fn owed(&self) -> Halves {
         self.view.owed()
     }
