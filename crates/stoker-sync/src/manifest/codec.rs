@@ -39,7 +39,9 @@ impl Writer {
     /// Packs how many items there are, and each of them.
     pub(crate) fn list<T>(&mut self, items: &[T], pack: impl Fn(&mut Self, &T)) {
         self.number(items.len() as u64);
-        items.iter().for_each(|item| pack(self, item));
+        for item in items {
+            pack(self, item);
+        }
     }
 
     pub(crate) fn id(&mut self, ObjectId(bytes): ObjectId) {
