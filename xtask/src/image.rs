@@ -63,7 +63,7 @@ const PRODUCTS: [Product; 3] = [
     Product {
         name: "stoker-operator",
         dist: "dist-unwind",
-        limits: Some(Limits { archive: 17_000_000, own: 5_750_000 }),
+        limits: Some(Limits { archive: 17_000_000, own: 5_000_000 }),
         assemble: |recipe| recipe.operator(),
     },
     Product {

@@ -16,7 +16,7 @@
 {{- end }}
 {{- end }}
 {{- if .Values.defaults }}
-- --defaults-file=/etc/stoker/defaults/defaults.yaml
+- --defaults-file=/etc/stoker/defaults/defaults.json
 {{- end }}
 {{- end -}}
 

@@ -126,7 +126,7 @@ pub(crate) struct Process {
     #[arg(long, env = "STOKER_CLUSTER_NAME", value_name = "NAME")]
     pub(crate) cluster_name: Option<String>,
 
-    /// Cluster-wide defaults: a YAML file, read again when it changes
+    /// Cluster-wide defaults: a JSON file, read again when it changes
     #[arg(long, env = "STOKER_DEFAULTS_FILE", value_name = "FILE")]
     pub(crate) defaults_file: Option<std::path::PathBuf>,
 }

@@ -27,8 +27,8 @@ pub(crate) struct Current(watch::Receiver<Arc<Defaults>>);
 pub(crate) enum Error {
     #[error("failed to read {path:?}")]
     Read { path: PathBuf, source: io::Error },
-    #[error("{path:?} is not YAML")]
-    Yaml { path: PathBuf, source: Box<serde_saphyr::Error> },
+    #[error("{path:?} is not JSON")]
+    Json { path: PathBuf, source: serde_json::Error },
     #[error("{path:?} does not hold defaults")]
     Content { path: PathBuf, source: defaults::Error },
     #[error("logLevel in {path:?}")]
@@ -57,8 +57,8 @@ pub(crate) fn start(path: Option<&Path>, usual: &Filter) -> Result<Current, Erro
 fn load(path: &Path) -> Result<Loaded, Error> {
     let own = || path.to_owned();
     let text = fs::read(path).map_err(|source| Error::Read { path: own(), source })?;
-    let value = serde_saphyr::from_slice(&text)
-        .map_err(|source| Error::Yaml { path: own(), source: Box::new(source) })?;
+    let value =
+        serde_json::from_slice(&text).map_err(|source| Error::Json { path: own(), source })?;
     let defaults =
         Defaults::parse(&value).map_err(|source| Error::Content { path: own(), source })?;
     let filter = defaults.log_level.as_deref().map(str::parse).transpose();
@@ -133,14 +133,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_change_counts_soon_and_a_mistake_counts_for_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("defaults.yaml");
+        let path = directory.path().join("defaults.json");
         let usual = Filter::default();
         let error = start(Some(&path), &usual).unwrap_err();
-        assert!(error.to_string().contains("defaults.yaml"), "{error}");
-        fs::write(&path, "polling:\n  interval: 5m\n").unwrap();
+        assert!(error.to_string().contains("defaults.json"), "{error}");
+        fs::write(&path, r#"{"polling": {"interval": "5m"}}"#).unwrap();
         let mut current = start(Some(&path), &usual).unwrap();
         assert_eq!(interval(&current).as_deref(), Some("5m"));
-        for wrong in ["polling: {interval: 1s}", "pollling: {}\nx: 1", ": :", "logLevel: loud=x"] {
+        for wrong in [
+            r#"{"polling": {"interval": "1s"}}"#,
+            r#"{"pollling": {}, "x": 1}"#,
+            "polling: {interval: 2m}",
+            r#"{"logLevel": "loud=x"}"#,
+        ] {
             fs::write(&path, wrong).unwrap();
             assert!(load(&path).is_err(), "{wrong}");
             tokio::time::sleep(LOOK_EVERY * 2).await;
@@ -149,7 +154,7 @@ mod tests {
         fs::remove_file(&path).unwrap();
         tokio::time::sleep(LOOK_EVERY * 2).await;
         assert_eq!(interval(&current).as_deref(), Some("5m"));
-        fs::write(&path, "polling: {interval: 2m}").unwrap();
+        fs::write(&path, r#"{"polling": {"interval": "2m"}}"#).unwrap();
         current.changed().await;
         assert_eq!(interval(&current).as_deref(), Some("2m"));
     }

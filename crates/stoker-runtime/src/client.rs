@@ -6,11 +6,12 @@
 //! is there, so there is no read timeout. Requests are retried as `retry` says, and not as the
 //! library would.
 
+mod pod;
 mod retry;
 
 use std::time::Duration;
 
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{ClientBuilder, ConfigExt as _};
 use kube::{Client, Config};
@@ -29,11 +30,23 @@ const IDLE_CONNECTIONS_FOR: Duration = Duration::from_mins(1);
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Neither a service account nor a kubeconfig was found.
+    /// Neither a kubeconfig nor a service account was found.
+    #[cfg(not(feature = "small"))]
     #[error(
-        "found no way to the API server: run in a pod with a service account, or set KUBECONFIG"
+        "found no way to the API server: run in a pod with a service account ({pod}), or set \
+         KUBECONFIG"
     )]
-    Infer(#[source] Box<kube::config::InferConfigError>),
+    NoWay {
+        /// Why there is no kubeconfig.
+        #[source]
+        kubeconfig: Box<kube::config::KubeconfigError>,
+        /// Why this is no pod.
+        pod: Box<pod::Error>,
+    },
+    /// No service account was found.
+    #[cfg(feature = "small")]
+    #[error("found no way to the API server: run in a pod with a service account")]
+    NoWay(#[source] Box<pod::Error>),
     /// The configuration can't be used.
     #[error("failed to set the Kubernetes client up for {url}")]
     SetUp {
@@ -44,10 +57,23 @@ pub enum Error {
     },
 }
 
-/// Connects as the pod's service account, or as the kubeconfig says.
+/// Connects as the kubeconfig says, or as the pod's service account. What ships reads no
+/// kubeconfig.
+#[cfg(not(feature = "small"))]
 pub async fn connect(retry: Retry) -> Result<Client, Error> {
-    let config = Config::infer().await.map_err(|source| Error::Infer(Box::new(source)))?;
-    build(config, retry)
+    match Config::from_kubeconfig(&kube::config::KubeConfigOptions::default()).await {
+        Ok(config) => build(config, retry),
+        Err(source) => pod::connect(retry).map_err(|pod| {
+            let (kubeconfig, pod) = (Box::new(source), Box::new(pod));
+            Error::NoWay { kubeconfig, pod }
+        }),
+    }
+}
+
+/// Connects as the pod's service account.
+#[cfg(feature = "small")]
+pub async fn connect(retry: Retry) -> Result<Client, Error> {
+    pod::connect(retry).map_err(|error| Error::NoWay(Box::new(error)))
 }
 
 /// Builds a client from a configuration.
@@ -59,18 +85,25 @@ pub fn build(config: Config, retry: Retry) -> Result<Client, Error> {
 fn assemble(config: Config, retry: Retry) -> kube::Result<Client> {
     crate::crypto::provider();
     let https = config.rustls_https_connector_with_connector(connector())?;
-    let transport = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE_CONNECTIONS_FOR)
-        .build(https);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .layer(RetryLayer::new(retry))
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(tower::BoxError::from)
-        .service(transport);
+        .service(transport(https));
     Ok(ClientBuilder::new(service, config.default_namespace).build())
+}
+
+/// Sends requests over connections of this kind.
+fn transport<C>(connector: C) -> hyper_util::client::legacy::Client<C, kube::client::Body>
+where
+    C: Connect + Clone,
+{
+    hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE_CONNECTIONS_FOR)
+        .build(connector)
 }
 
 fn connector() -> HttpConnector {

@@ -98,8 +98,8 @@ async fn a_push_event_is_told_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn cluster_wide_defaults_reach_agents_and_follow_their_file() {
     let files = tempfile::tempdir().unwrap();
-    let path = files.path().join("defaults.yaml");
-    fs::write(&path, "sync:\n  defaults:\n    vars: {site: north}\n").unwrap();
+    let path = files.path().join("defaults.json");
+    fs::write(&path, r#"{"sync": {"defaults": {"vars": {"site": "north"}}}}"#).unwrap();
     let flag = format!("--defaults-file={}", path.display());
     let plant = plant_in(World::with(&[&flag]).await).await;
     let site = |wanted: &'static str| {
@@ -113,7 +113,7 @@ async fn cluster_wide_defaults_reach_agents_and_follow_their_file() {
         }
     };
     site("north").await;
-    fs::write(&path, "sync:\n  defaults:\n    vars: {site: south}\n").unwrap();
+    fs::write(&path, r#"{"sync": {"defaults": {"vars": {"site": "south"}}}}"#).unwrap();
     site("south").await;
 }
 
