@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
 use axum_server::Handle;
-use axum_server::tls_rustls::RustlsConfig;
+use axum_server::accept::NoDelayAcceptor;
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 
 use super::tls::Identity;
 use super::{Error, Repo, background};
@@ -73,9 +74,9 @@ impl HttpServer {
         let _inside = runtime.enter();
         let server = axum_server::from_tcp(listener).map_err(listen)?.handle(handle.clone());
         match tls.clone() {
-            None => runtime.spawn(server.serve(service)),
+            None => runtime.spawn(server.acceptor(NoDelayAcceptor).serve(service)),
             Some(config) => {
-                let acceptor = axum_server::tls_rustls::RustlsAcceptor::new(config);
+                let acceptor = RustlsAcceptor::new(config).acceptor(NoDelayAcceptor);
                 runtime.spawn(server.acceptor(acceptor).serve(service))
             }
         };

@@ -78,6 +78,7 @@ async fn accept(listener: TcpListener, program: Arc<Program>, shared: Arc<Shared
 fn serve(stream: TcpStream, program: &Program) -> io::Result<Guarded> {
     let stream = stream.into_std()?;
     stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
     let input = OwnedFd::from(stream);
     let output = input.try_clone()?;
     let mut command = program()?;
