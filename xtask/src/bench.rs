@@ -8,49 +8,32 @@ use crate::{debian, image, step};
 struct Suite {
     /// What people type; the bench target has the same name.
     name: &'static str,
-    /// Where the target is.
-    package: &'static str,
     /// What it measures.
     subject: Subject,
 }
 
 /// What has to be built before a suite can measure it.
 enum Subject {
-    /// Programs as cargo's release profile builds them, by their packages.
+    /// Programs as cargo's release profile builds them.
     Programs(&'static [&'static str]),
     /// The images on a node, and the CLI beside them: as they ship, or quick to build for a first
     /// look.
     Images,
 }
 
+/// What a suite about the operator starts.
+const OPERATOR: &[&str] = &["stoker-operator", "stoker-cluster", "git-servers"];
+/// What a suite on a node starts beside it.
+const ON_A_NODE: &[&str] = &["stoker-cluster", "stoker"];
+
 const SUITES: &[Suite] = &[
-    Suite { name: "engine", package: "stoker-bench", subject: Subject::Programs(&["stoker-cli"]) },
-    Suite {
-        name: "receiver",
-        package: "stoker-bench",
-        subject: Subject::Programs(&["stoker-operator", "stoker-testkit"]),
-    },
-    Suite {
-        name: "admission",
-        package: "stoker-bench",
-        subject: Subject::Programs(&["stoker-operator", "stoker-testkit"]),
-    },
-    Suite {
-        name: "fleet",
-        package: "stoker-bench",
-        subject: Subject::Programs(&["stoker-operator", "stoker-testkit"]),
-    },
-    Suite {
-        name: "bootstrap",
-        package: "stoker-bench",
-        subject: Subject::Programs(&["stoker-operator", "stoker-testkit"]),
-    },
-    Suite {
-        name: "people",
-        package: "stoker-bench",
-        subject: Subject::Programs(&["stoker-cli", "stoker-testkit"]),
-    },
-    Suite { name: "cluster", package: "stoker-bench", subject: Subject::Images },
+    Suite { name: "engine", subject: Subject::Programs(&["stoker"]) },
+    Suite { name: "receiver", subject: Subject::Programs(OPERATOR) },
+    Suite { name: "admission", subject: Subject::Programs(OPERATOR) },
+    Suite { name: "fleet", subject: Subject::Programs(OPERATOR) },
+    Suite { name: "bootstrap", subject: Subject::Programs(OPERATOR) },
+    Suite { name: "people", subject: Subject::Programs(&["stoker", "stoker-cluster"]) },
+    Suite { name: "cluster", subject: Subject::Images },
 ];
 
 /// Flags of `cargo xtask bench`.
@@ -82,33 +65,22 @@ impl Suite {
     /// Builds what is measured as it ships, then measures.
     fn run(&self, flags: &[String]) -> anyhow::Result<()> {
         let mut bench = step::cargo();
+        let is_quick = flags.iter().any(|flag| flag == "--quick");
+        let (profile, programs) = match self.subject {
+            Subject::Programs(programs) => ("release", programs),
+            Subject::Images if is_quick => ("dev", ON_A_NODE),
+            Subject::Images => ("release", ON_A_NODE),
+        };
+        // One selection of packages for both: cargo builds dependencies again for another one.
+        let mut build = step::cargo();
+        build.args(["build", "--quiet", "--profile", profile, "--workspace"]);
+        step::shown(build.args(programs.iter().flat_map(|program| ["--bin", program])))?;
         match self.subject {
-            Subject::Programs(packages) => {
-                let mut build = step::cargo();
-                build.args(["build", "--quiet", "--release"]);
-                build.args(packages.iter().flat_map(|package| ["--package", package]));
-                step::shown(&mut build)?;
-            }
-            Subject::Images => {
-                let is_quick = flags.iter().any(|flag| flag == "--quick");
-                let profile = if is_quick { "dev" } else { "release" };
-                let build = ["build", "--quiet", "--profile", profile, "--workspace"];
-                let programs = ["--bin", "stoker-cluster", "--bin", "stoker"];
-                step::shown(step::cargo().args(build).args(programs))?;
-                if is_quick {
-                    image::for_tests()?;
-                } else {
-                    bench.env("STOKER_IMAGES", image::for_release()?);
-                }
-                return step::shown(bench.args(self.bench(profile)).args(flags));
-            }
+            Subject::Programs(_) => {}
+            Subject::Images if is_quick => image::for_tests()?,
+            Subject::Images => drop(bench.env("STOKER_IMAGES", image::for_release()?)),
         }
-        step::shown(bench.args(self.bench("bench")).args(flags))
-    }
-
-    /// Cargo's arguments for the bench target in a profile.
-    fn bench<'a>(&self, profile: &'a str) -> [&'a str; 9] {
-        let Self { name, package, .. } = *self;
-        ["bench", "--quiet", "--profile", profile, "--package", package, "--bench", name, "--"]
+        bench.args(["bench", "--quiet", "--profile", profile, "--workspace"]);
+        step::shown(bench.args(["--bench", self.name, "--"]).args(flags))
     }
 }
