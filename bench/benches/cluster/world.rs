@@ -44,6 +44,12 @@ pub(crate) struct Gateway {
     pub(crate) files: usize,
 }
 
+impl Gateway {
+    pub(crate) fn is_large(&self) -> bool {
+        self.files > 1_000
+    }
+}
+
 /// Groups of bars that are measured together: what chooses them, and how.
 type Measurement = (&'static str, fn(&World<'_>) -> anyhow::Result<Vec<Finding>>);
 
