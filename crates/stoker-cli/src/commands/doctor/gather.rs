@@ -30,7 +30,7 @@ use crate::cluster::Cluster;
 use crate::failure::Failure;
 
 /// Objects in one request. Pods are large, and most of each is dropped.
-const PAGE: u32 = 200;
+const PAGE: u32 = 500;
 /// Requests at a time.
 const AT_ONCE: usize = 16;
 /// Namespaces in which a pod is created as a dry run.
@@ -41,22 +41,27 @@ const AGENT_ROLE: &str = "stoker-sync-";
 /// Reads everything about one namespace, or about all of them.
 pub(super) async fn facts(cluster: &Cluster, namespace: Option<&str>) -> Result<Facts, Failure> {
     let mut reader = Reader { cluster, facts: Facts::default() };
-    reader.facts.now = server_time(cluster).await.unwrap_or_else(Timestamp::now);
-    // Without these there is nothing to say; without anything else there still is.
+    // The lists of a large fleet are many pages, one after another: all lists run side by side.
+    let mut lists = Reader { cluster, facts: Facts::default() };
     let mut syncs = Vec::new();
     let all: Api<GatewaySync> = api(&cluster.client, namespace);
-    let listed = each(&all, |sync: GatewaySync| syncs.push(slim(sync)))
-        .await
-        .map_err(|error| cluster.failed("list GatewaySyncs", &error));
-    reader.facts.syncs = syncs;
-    reader.installation().await;
+    let syncs_read = each(&all, |sync: GatewaySync| syncs.push(slim(sync)));
+    let (listed, now, (), ()) =
+        join4(syncs_read, server_time(cluster), reader.installation(), lists.namespaced(namespace))
+            .await;
+    let Facts { pods, sync_profiles, reports, bound, unread, .. } = lists.facts;
+    reader.facts.unread.extend(unread);
+    let now = now.unwrap_or_else(Timestamp::now);
+    reader.facts = Facts { now, syncs, pods, sync_profiles, reports, bound, ..reader.facts };
+    // Without these there is nothing to say; without anything else there still is.
+    let listed = listed.map_err(|error| cluster.failed("list GatewaySyncs", &error));
     // Where definitions can be read, the missing one is a finding, with the command that installs it.
     match listed {
         Err(failure)
             if failure.reason == Reason::NotInstalled && reader.facts.definitions.is_some() => {}
         listed => listed?,
     }
-    reader.namespaced(namespace).await;
+    reader.labels().await;
     reader.secrets().await;
     reader.claims().await;
     reader.trials().await;
@@ -223,7 +228,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Four lists at a time: each is many pages of a large fleet.
+    /// The lists of one namespace, or of all of them.
     async fn namespaced(&mut self, namespace: Option<&str>) {
         let client = self.cluster.client.clone();
         let mut pods = Vec::new();
@@ -269,7 +274,6 @@ impl Reader<'_> {
         self.note("configmaps", namespace, read.2);
         self.facts.bound = self.note("rolebindings", namespace, read.3).map(|()| bound);
         (self.facts.pods, self.facts.sync_profiles, self.facts.reports) = (pods, profiles, reports);
-        self.labels().await;
     }
 
     /// The labels of namespaces in which pods ask for an agent.
