@@ -170,20 +170,22 @@ fn keep_house(interval: Duration, webhook: Webhook) -> Vec<Timestamp> {
     let mut members: Vec<Member> = all.collect();
     let mut record = Record::default();
     let mut evicted = Vec::new();
+    let mut workload = set(json!({ "spec": { "replicas": 10 }, "status": { "replicas": 10 } }));
+    let mut pod = pod("a", "06:00:00", "a");
     for second in 0..3 * 3600 {
         let now = at("08:00:00") + Duration::from_secs(second);
-        let is_up =
-            |it: &Member| now.duration_since(it.created) >= STARTUP.try_into().unwrap_or_default();
-        let found = (0..members.len()).find(|&index| {
-            let member = &members[index];
-            let mates = members.iter().filter(|it| it.workload == member.workload);
-            let ready = mates.filter(|it| is_up(it)).count();
-            assert!(ready >= 9, "two pods of a workload were away at {now}");
-            let mut workload =
-                set(json!({ "spec": { "replicas": 10 }, "status": { "replicas": 10 } }));
+        let mut ready = [0; 20];
+        for it in &members {
+            let is_up = now.duration_since(it.created) >= STARTUP.try_into().unwrap_or_default();
+            ready[it.workload] += i32::from(is_up);
+        }
+        assert!(ready.iter().all(|it| *it >= 9), "two pods of a workload were away at {now}");
+        let found = members.iter().position(|member| {
+            if member.is_cured {
+                return false;
+            }
             workload.owner.uid = member.workload.to_string();
-            workload.ready = i32::try_from(ready).unwrap();
-            let mut pod = pod("a", "06:00:00", "a");
+            workload.ready = ready[member.workload];
             pod.metadata.creation_timestamp.as_mut().unwrap().0 = member.created;
             let facts = Facts {
                 pod: &pod,
@@ -192,8 +194,7 @@ fn keep_house(interval: Duration, webhook: Webhook) -> Vec<Timestamp> {
                 outlook: &Outlook::Useful,
                 is_predecessor_ending: false,
             };
-            let is_evicted =
-                !member.is_cured && decide(&facts, &record, interval, now) == Verdict::Evict;
+            let is_evicted = decide(&facts, &record, interval, now) == Verdict::Evict;
             if is_evicted {
                 record.add(&workload, &pod, &cause, born, now);
             }
