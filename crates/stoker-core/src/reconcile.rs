@@ -230,12 +230,15 @@ pub fn requested(sync: &GatewaySync, now: Timestamp) -> Request {
 /// The emergency stop counts more than the spec, because its reason does.
 fn paused_by(sync: &GatewaySync, observed: &Observed) -> Option<PausedBy> {
     match &observed.emergency {
-        // Cut as it is published: what is published would differ for ever else.
-        Some(reason) => {
-            Some(PausedBy::Emergency { reason: cap::text(reason, limit::REPORT_MESSAGE_BYTES) })
-        }
+        Some(reason) => Some(emergency(reason)),
         None => (sync.spec.paused == Some(true)).then_some(PausedBy::Spec),
     }
+}
+
+/// What agents are told of the emergency stop. Cut as it is published: what is published would
+/// differ for ever else.
+pub fn emergency(reason: &str) -> PausedBy {
+    PausedBy::Emergency { reason: cap::text(reason, limit::REPORT_MESSAGE_BYTES) }
 }
 
 /// The SyncProfiles that pods name, as far as they are valid.

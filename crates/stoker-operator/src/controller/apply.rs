@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
@@ -19,15 +20,18 @@ use stoker_api::chain::Chain;
 use stoker_api::contract::metadata::{self, Metadata};
 use stoker_api::names::{self, Annotation, FINALIZER};
 use stoker_core::metadata::without_news;
-use stoker_core::reconcile::Write;
+use stoker_core::reconcile::{Write, emergency};
 
 use super::api::{FIELD_MANAGER, owned_by};
-use super::cache::Key;
+use super::cache::{Key, Known, PublishedMetadata};
 use super::watch::Change;
 use super::{Context, Error, Next, TokenWriter};
 
 /// How soon a pass follows one that wrote over something that it had not seen yet.
 const CONFLICT_RETRY: Duration = Duration::from_millis(200);
+
+/// GatewaySyncs whose agents are told to stop at the same time.
+const TOLD_AT_ONCE: usize = 32;
 
 /// What became of the writes.
 #[derive(Debug, Default)]
@@ -150,6 +154,30 @@ async fn publish_pause(
         return Ok(());
     }
     publish_metadata(context, sync, &paused, observed_version).await
+}
+
+/// Tells the agents of all GatewaySyncs to stop, those in the middle of a sync first. What can't be
+/// told here is left to the passes: they also write a status, for which no agent should wait.
+pub(crate) async fn stop_all(context: &Context, reason: &str) {
+    let paused_by = emergency(reason);
+    let told = context.cache.keys().into_iter().map(|key| {
+        let paused_by = Some(paused_by.clone());
+        async move {
+            let Some(Known::Sync(sync)) = context.cache.sync(&key) else { return };
+            let published = context.cache.belongings(&key, sync.metadata.uid.as_deref()).metadata;
+            let Some(PublishedMetadata { content: Ok(published), resource_version }) = published
+            else {
+                return;
+            };
+            let next = Metadata { is_paused: true, paused_by, ..published.clone() };
+            if next != published
+                && let Err(fault) = publish_metadata(context, &sync, &next, resource_version).await
+            {
+                tracing::debug!(%key, fault = %Chain(&fault), "a pass tells it to stop");
+            }
+        }
+    });
+    futures::stream::iter(told).buffer_unordered(TOLD_AT_ONCE).for_each(async |()| {}).await;
 }
 
 /// Publishes metadata, unless what is published has changed since it was observed.

@@ -17,11 +17,14 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::Context;
+use super::apply::stop_all;
 use super::arguments::SecretAccess;
 use super::cache::Key;
 use super::pod::{self, Pod};
 use super::watch::{Change, dead_after, follow_some};
 
+/// How long passes wait for agents to be told of the emergency stop.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
 /// How soon a pod is read again that could not be read.
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(1);
 /// Pods that have ended are of no interest.
@@ -311,12 +314,13 @@ fn secrets(
 /// The emergency stop: one ConfigMap in the operator's own namespace.
 fn emergency(context: &Arc<Context>) -> impl Future<Output = ()> + Send + 'static {
     let config = Config::default().fields(&format!("metadata.name={PAUSE_CONFIG_MAP}"));
-    each(
+    let (sender, changes) = mpsc::unbounded_channel();
+    let watched = each(
         context,
         Some(&context.shared.namespace),
         config,
         "stoker-pause",
-        |context, _, change: Change<ConfigMap>| {
+        move |context, _, change: Change<ConfigMap>| {
             let reason = match change {
                 Change::Applied(_, map) => stop_reason(map),
                 Change::Deleted(_) => None,
@@ -324,14 +328,28 @@ fn emergency(context: &Arc<Context>) -> impl Future<Output = ()> + Send + 'stati
                 Change::Listed(_) => return Vec::new(),
             };
             context.announcer.stopped(reason.is_some());
-            if context.cache.on_emergency(reason) {
-                for key in context.cache.keys() {
-                    context.queue.wake_first(key);
-                }
+            if context.cache.on_emergency(reason.clone()) {
+                sender.send(reason).ok();
             }
             Vec::new()
         },
-    )
+    );
+    let told = tell(Arc::clone(context), changes);
+    async move {
+        futures::join!(watched, told);
+    }
+}
+
+/// Tells agents to stop, then has every GatewaySync looked at.
+async fn tell(context: Arc<Context>, mut changes: mpsc::UnboundedReceiver<Option<String>>) {
+    while let Some(reason) = changes.recv().await {
+        if let Some(reason) = reason {
+            tokio::time::timeout(TOLD_WITHIN, stop_all(&context, &reason)).await.ok();
+        }
+        for key in context.cache.keys() {
+            context.queue.wake_first(key);
+        }
+    }
 }
 
 fn stop_reason(map: ConfigMap) -> Option<String> {
