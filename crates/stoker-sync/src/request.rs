@@ -13,7 +13,7 @@ use crate::manipulate::Values;
 use crate::path::RelPath;
 use crate::source::ObjectId;
 
-/// Raised when the rules of the planner change, so that the next run checks everything once.
+/// Raised when the rules of the planner or `reserved.rs` change, so that the next run checks everything once.
 const RULES: &str = "stoker rules 3";
 
 /// Everything a run needs to know besides the source.
@@ -240,6 +240,7 @@ impl Mapping {
         }
     }
 
+    /// What must be as it was for the last sync to be trusted; not for people.
     fn describe(&self, shape: Option<Shape>, fingerprint: &mut Fingerprint) {
         // Without `..`, so that a new field can't be forgotten here.
         let Self { source, destination, kind, presence, prune, template, patches } = self;

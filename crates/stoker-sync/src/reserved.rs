@@ -19,7 +19,8 @@ pub(crate) const RESOURCE_MANIFEST: &[u8] = b"resource.json";
 
 /// The longest name of a file that Linux takes.
 const MAX_NAME: usize = 255;
-/// Identity of one gateway, with all that lies below: never shared, never touched.
+/// Identity of one gateway, with all that lies below: never shared, never touched. With a new entry,
+/// `RULES` in `request.rs` is raised.
 const IDENTITY: [&[u8]; 4] =
     [b"config/local", b".uuid", b"redundancy.xml", b".ignition-seed-complete"];
 /// The gateway's store of tag values, in whatever directory it is.

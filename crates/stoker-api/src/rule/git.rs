@@ -5,6 +5,9 @@ use serde_json::Value;
 use super::grammar::{HOST, INNER_ADDRESS, PORT, SEMVER, USER};
 use super::{rule, rules};
 
+/// The fields of `git.auth` that are ways to log in.
+const METHODS: [&str; 3] = ["sshKey", "token", "githubApp"];
+
 pub(crate) fn repo_url() -> Value {
     let grammar = [
         format!(r"^(https?|git)://([^/@]*@)?{HOST}{PORT}/.+$"),
@@ -58,9 +61,12 @@ pub(crate) fn git_ref() -> Value {
 }
 
 pub(crate) fn git() -> Value {
+    let any = METHODS.map(|method| format!("has(self.auth.{method})")).join(" || ");
     rules([
         rule(
-            "!self.repo.startsWith('http://') || !has(self.auth) || !(has(self.auth.sshKey) || has(self.auth.token) || has(self.auth.githubApp)) || (has(self.allowInsecureHTTP) && self.allowInsecureHTTP)",
+            &format!(
+                "!self.repo.startsWith('http://') || !has(self.auth) || !({any}) || (has(self.allowInsecureHTTP) && self.allowInsecureHTTP)"
+            ),
             "git.auth would be sent in the clear over http://: use https://, or set git.allowInsecureHTTP to true",
         ),
         rule(
@@ -71,8 +77,9 @@ pub(crate) fn git() -> Value {
 }
 
 pub(crate) fn auth() -> Value {
+    let set = METHODS.map(|method| format!("has(self.{method})")).join(", ");
     rules([rule(
-        "[has(self.sshKey), has(self.token), has(self.githubApp)].filter(set, set).size() <= 1",
+        &format!("[{set}].filter(set, set).size() <= 1"),
         "git.auth takes at most one of sshKey, token and githubApp: remove the others",
     )])
 }

@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
             cluster.sync(name).await?;
         }
         let namespace = arguments.scope.namespace(&cluster);
-        let mut facts = gather::facts(&cluster, namespace).await?;
+        let mut facts = Box::pin(gather::facts(&cluster, namespace)).await?;
         if let Some(name) = &arguments.name {
             facts = facts.only(&Key::new(&cluster.namespace, name));
         }

@@ -25,7 +25,7 @@ Examples:
 /// Bring a data directory to the state of a commit, once
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-// `plan` and `watch` flatten these into their own, and a group's name must be unique.
+// `plan`, `watch` and `demo` flatten these into their own, and a group's name must be unique.
 #[group(skip)]
 pub(crate) struct Arguments {
     #[command(flatten)]
