@@ -47,7 +47,10 @@ pub fn status_policy() -> (&'static str, String) {
         "matchConditions": [
             { "name": "status-object", "expression": is_ours },
             // A request without it is a person's, or of a token that is not a pod's: RBAC decides.
-            { "name": "from-a-pod", "expression": format!("'{POD_NAME}' in request.userInfo.extra") },
+            // Kubernetes 1.30 leaves `extra` out where it is empty.
+            { "name": "from-a-pod", "expression": format!(
+                "has(request.userInfo.extra) && '{POD_NAME}' in request.userInfo.extra"
+            ) },
             {
                 "name": "not-the-operator",
                 "expression": format!("request.userInfo.username != '{OPERATOR_USER}'"),
