@@ -24,7 +24,6 @@ const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charts/stoker-op
 #[test]
 fn the_api_server_accepts_the_chart_and_this_program_its_flags() {
     let cluster = Cluster::shared();
-    value::install_foreign_kinds(cluster);
     let namespace = cluster.namespace();
     let sets = value::sets(namespace.name());
     assert!(sets.len() >= 30, "the matrix has {} sets", sets.len());
@@ -150,6 +149,7 @@ fn template(cluster: &Cluster, namespace: &str, values: &str) -> Command {
 
 /// The objects as the API server would store them.
 fn accept(cluster: &Cluster, manifest: &str, values: &str) -> Vec<Value> {
+    value::install_kinds(cluster);
     // What is tried in a namespace needs one that exists.
     for namespace in manifest.split("\n---").filter(|it| it.contains("\nkind: Namespace\n")) {
         apply(cluster, &[], namespace, values);

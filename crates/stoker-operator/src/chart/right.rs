@@ -22,7 +22,7 @@ const CASES: [(&str, &str); 6] = [
 #[test]
 fn rights_are_those_of_the_reviewed_file() {
     let cluster = Cluster::shared();
-    super::value::install_foreign_kinds(cluster);
+    super::value::install_kinds(cluster);
     let namespace = cluster.namespace();
     let mut text = String::from(
         "# The rights that the chart grants. Written by a test: STOKER_BLESS=1 writes it again.\n",
@@ -49,7 +49,7 @@ fn rights_are_those_of_the_reviewed_file() {
 #[test]
 fn no_right_over_the_whole_cluster_writes_secrets_or_escalates() {
     let cluster = Cluster::shared();
-    super::value::install_foreign_kinds(cluster);
+    super::value::install_kinds(cluster);
     let namespace = cluster.namespace();
     let objects = accept(cluster, &render(cluster, namespace.name(), ""), "");
     let bound: Vec<_> = objects.iter().filter(|it| it["kind"] == "ClusterRoleBinding").collect();

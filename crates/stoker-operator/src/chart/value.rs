@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::process::Stdio;
+use std::sync::Once;
 
 use stoker_testkit::cluster::Cluster;
 
@@ -84,8 +85,13 @@ pub(super) fn sets(namespace: &str) -> Vec<String> {
     SETS.iter().map(|set| (*set).to_owned()).chain(with_names).collect()
 }
 
-/// Makes our kinds and those of others known to the API server.
-pub(super) fn install_foreign_kinds(cluster: &Cluster) {
+/// Makes our kinds and those of others known to the API server, once.
+pub(super) fn install_kinds(cluster: &Cluster) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| apply_kinds(cluster));
+}
+
+fn apply_kinds(cluster: &Cluster) {
     let definition = |(group, kind, plural): (&str, &str, &str)| {
         let schema = r#"{"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}"#;
         let singular = kind.to_lowercase();
