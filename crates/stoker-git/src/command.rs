@@ -3,8 +3,9 @@
 //! # Promises
 //!
 //! No configuration of the system or the user, no hooks, no prompts, no helpers, no lazy fetches,
-//! no transport but the URL's own and https for http, no shell between us and git. Every value that comes from outside
-//! is of a checked type, and in a position where git does not take it for an option.
+//! no transport but the URL's own and https for http, no shell between us and git. Every value that
+//! comes from outside is of a checked type, and in a position where git does not take it for an
+//! option.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;

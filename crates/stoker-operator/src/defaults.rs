@@ -27,7 +27,7 @@ pub(crate) struct Current(watch::Receiver<Arc<Defaults>>);
 pub(crate) enum Error {
     #[error("failed to read {path:?}")]
     Read { path: PathBuf, source: io::Error },
-    #[error("{path:?} is not JSON")]
+    #[error(r#"{path:?} is not JSON: write it like {{"polling": {{"interval": "5m"}}}}"#)]
     Json { path: PathBuf, source: serde_json::Error },
     #[error("{path:?} does not hold defaults")]
     Content { path: PathBuf, source: defaults::Error },

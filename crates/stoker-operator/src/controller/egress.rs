@@ -7,8 +7,7 @@
 //! # Promises
 //! A name is resolved once, every address is checked, and git gets exactly those: a name that
 //! changes its address between check and use changes nothing, nor does a redirect to another host.
-//! Behind a proxy only the proxy and
-//! literal addresses can be checked.
+//! Behind a proxy only the proxy and literal addresses can be checked.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
