@@ -82,6 +82,11 @@ impl Announcer {
         self.metrics.token_expires(key, at);
     }
 
+    /// Takes note that a GatewaySync is not ready, because a pass failed or it can't be read.
+    pub(crate) fn not_ready(&self, key: &Key) {
+        self.metrics.not_ready(key);
+    }
+
     /// Drops the series of a GatewaySync that is gone.
     pub(crate) fn forget(&self, key: &Key) {
         self.metrics.forget(key);

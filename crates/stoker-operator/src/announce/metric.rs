@@ -1,11 +1,17 @@
 //! The metrics of the controller.
+//!
+//! What is known of each GatewaySync is kept once, without labels, and written out when someone reads
+//! the metrics: a series that is kept for each gateway would take more memory than the gateway.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -29,68 +35,40 @@ struct Inner {
     reconcile_seconds: Histogram,
     queries: Family<ResultLabel, Counter>,
     resolve_seconds: Histogram,
-    discovered: Family<SyncLabels, Gauge>,
-    synced: Family<SyncLabels, Gauge>,
-    missing: Family<SyncLabels, Gauge>,
-    ready: Family<SyncLabels, Gauge>,
-    paused: Family<SyncLabels, Gauge>,
-    token_expiry: Family<SyncLabels, Gauge>,
-    info: Family<InfoLabels, Gauge>,
-    conditions: Family<ConditionLabels, Gauge>,
-    gateways: Family<GatewayLabels, Gauge>,
-    last_syncs: Family<PodLabels, Gauge>,
     evictions: Counter,
     emergency: Gauge,
-    series: Mutex<HashMap<Key, Series>>,
+    fleet: Arc<Fleet>,
 }
 
-/// The series of one GatewaySync that have labels beyond its name.
+/// What the last passes found.
 #[derive(Debug, Default)]
-struct Series {
-    info: Option<InfoLabels>,
-    conditions: HashSet<ConditionLabels>,
-    gateways: HashSet<GatewayLabels>,
-    pods: HashSet<PodLabels>,
+struct Fleet(Mutex<BTreeMap<Key, Seen>>);
+
+/// What the last pass over a GatewaySync found.
+#[derive(Debug, Default)]
+struct Seen {
+    is_ready: bool,
+    is_paused: bool,
+    discovered: i64,
+    synced: i64,
+    missing: i64,
+    git_ref: Option<Box<str>>,
+    /// Which conditions there are, and whether they are True.
+    conditions: Vec<(ConditionType, bool)>,
+    gateways: Vec<SeenGateway>,
+    token_expiry: Option<i64>,
+}
+
+#[derive(Debug)]
+struct SeenGateway {
+    pod: Box<str>,
+    status: SyncStatus,
+    synced_at: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ResultLabel {
     result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct SyncLabels {
-    namespace: String,
-    name: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct InfoLabels {
-    namespace: String,
-    name: String,
-    git_ref: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ConditionLabels {
-    namespace: String,
-    name: String,
-    condition: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct GatewayLabels {
-    namespace: String,
-    name: String,
-    pod: String,
-    status: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PodLabels {
-    namespace: String,
-    name: String,
-    pod: String,
 }
 
 impl Metrics {
@@ -101,19 +79,9 @@ impl Metrics {
             reconcile_seconds: Histogram::new(SECONDS),
             queries: Family::default(),
             resolve_seconds: Histogram::new(SECONDS),
-            discovered: Family::default(),
-            synced: Family::default(),
-            missing: Family::default(),
-            ready: Family::default(),
-            paused: Family::default(),
-            token_expiry: Family::default(),
-            info: Family::default(),
-            conditions: Family::default(),
-            gateways: Family::default(),
-            last_syncs: Family::default(),
             evictions: Counter::default(),
             emergency: Gauge::default(),
-            series: Mutex::default(),
+            fleet: Arc::default(),
         };
         let registry = registry.sub_registry_with_prefix("stoker_controller");
         registry.register("reconcile", "Passes over GatewaySyncs", inner.reconciles.clone());
@@ -122,32 +90,11 @@ impl Metrics {
         registry.register("remote_queries", "Queries of git remotes", inner.queries.clone());
         let text = "How long a query of a git remote takes";
         registry.register("ref_resolve_duration_seconds", text, inner.resolve_seconds.clone());
-        let per_sync = [
-            ("gateways_discovered", "Gateways that were found", &inner.discovered),
-            ("gateways_synced", "Gateways that are synced", &inner.synced),
-            ("gateways_missing_sidecar", "Gateways without an agent", &inner.missing),
-            ("cr_ready", "Whether a GatewaySync is ready", &inner.ready),
-            ("cr_paused", "Whether a GatewaySync is paused", &inner.paused),
-            (
-                "github_app_token_expiry_timestamp_seconds",
-                "When the token of a GitHub App ends",
-                &inner.token_expiry,
-            ),
-        ];
-        for (name, text, family) in per_sync {
-            registry.register(name, text, family.clone());
-        }
-        registry.register("cr_info", "What a GatewaySync wants", inner.info.clone());
-        let text = "Whether a condition is True";
-        registry.register("condition_status", text, inner.conditions.clone());
-        let text = "How a gateway stands";
-        registry.register("gateway_sync_status", text, inner.gateways.clone());
-        let text = "When a gateway was last synced";
-        registry.register("gateway_last_sync_timestamp_seconds", text, inner.last_syncs.clone());
         let text = "Pods that were evicted, so that their successors get an agent";
         registry.register("evictions", text, inner.evictions.clone());
         let text = "Whether every GatewaySync is stopped";
         registry.register("emergency_stop", text, inner.emergency.clone());
+        registry.register_collector(Box::new(Arc::clone(&inner.fleet)));
         Self(Arc::new(inner))
     }
 
@@ -175,146 +122,136 @@ impl Metrics {
 
     /// Takes over what a pass found.
     pub(crate) fn observe(&self, key: &Key, verdict: &Verdict) {
-        let inner = &*self.0;
-        let labels = SyncLabels::of(key);
-        let ready = condition(&verdict.status, ConditionType::Ready);
-        let is_ready = ready.is_some_and(|ready| ready.status == "True");
-        let is_paused = ready.is_some_and(|ready| ready.reason == Reason::Paused.as_str());
-        let counts = verdict.status.gateways.unwrap_or_default();
-        let missing =
-            verdict.gateways.iter().filter(|it| it.status == SyncStatus::MissingSidecar).count();
-        let set = |family: &Family<SyncLabels, Gauge>, value: i64| {
-            family.get_or_create(&labels).set(value);
-        };
-        set(&inner.discovered, counts.discovered.into());
-        set(&inner.synced, counts.synced.into());
-        set(&inner.missing, i64::try_from(missing).unwrap_or(i64::MAX));
-        set(&inner.ready, is_ready.into());
-        set(&inner.paused, is_paused.into());
-        let mut series = inner.series.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = series.remove(key).unwrap_or_default();
-        let now = Series::of(key, verdict);
-        inner.replace(&before, &now, verdict, key);
-        series.insert(key.clone(), now);
+        let mut fleet = self.0.fleet.lock();
+        let token_expiry = fleet.get(key).and_then(|seen| seen.token_expiry);
+        fleet.insert(key.clone(), Seen { token_expiry, ..Seen::of(verdict) });
+    }
+
+    /// Takes note that a GatewaySync is not ready, because a pass failed or it can't be read.
+    pub(crate) fn not_ready(&self, key: &Key) {
+        let mut fleet = self.0.fleet.lock();
+        let seen = fleet.entry(key.clone()).or_default();
+        seen.is_ready = false;
+        seen.conditions.retain(|(kind, _)| *kind != ConditionType::Ready);
+        seen.conditions.push((ConditionType::Ready, false));
     }
 
     /// Takes note of when the token of a GitHub App ends; none where there is no App.
     pub(crate) fn token_expires(&self, key: &Key, at: Option<Timestamp>) {
-        let (family, labels) = (&self.0.token_expiry, SyncLabels::of(key));
-        match at {
-            Some(at) => drop(family.get_or_create(&labels).set(at.as_second())),
-            None => drop(family.remove(&labels)),
+        if let Some(seen) = self.0.fleet.lock().get_mut(key) {
+            seen.token_expiry = at.map(Timestamp::as_second);
         }
     }
 
     /// Drops the series of a GatewaySync that is gone.
     pub(crate) fn forget(&self, key: &Key) {
-        let inner = &*self.0;
-        let labels = SyncLabels::of(key);
-        for family in [
-            &inner.discovered,
-            &inner.synced,
-            &inner.missing,
-            &inner.ready,
-            &inner.paused,
-            &inner.token_expiry,
-        ] {
-            family.remove(&labels);
-        }
-        let gone = inner.series.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
-        inner.drop_missing(&gone.unwrap_or_default(), &Series::default());
+        self.0.fleet.lock().remove(key);
     }
 }
 
-impl Inner {
-    fn replace(&self, before: &Series, now: &Series, verdict: &Verdict, key: &Key) {
-        self.drop_missing(before, now);
-        if let Some(info) = &now.info {
-            self.info.get_or_create(info).set(1);
-        }
-        for labels in &now.conditions {
-            let found = verdict.status.conditions.iter().find(|it| it.type_ == labels.condition);
-            let is_true = found.is_some_and(|found| found.status == "True");
-            self.conditions.get_or_create(labels).set(is_true.into());
-        }
-        for labels in &now.gateways {
-            self.gateways.get_or_create(labels).set(1);
-        }
-        for gateway in &verdict.gateways {
-            let report = gateway.report.as_ref();
-            if let Some(at) = report.and_then(|report| report.synced_at) {
-                let labels = PodLabels::of(key, &gateway.pod.name);
-                self.last_syncs.get_or_create(&labels).set(at.as_second());
+impl Fleet {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Seen>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Collector for Fleet {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let fleet = self.lock();
+        let of_sync =
+            |key: &Key| [("namespace", key.namespace.clone()), ("name", key.name.clone())];
+        let mut gauges = |name, text, series: &mut dyn Iterator<Item = (Vec<Label>, i64)>| {
+            let mut series = series.peekable();
+            if series.peek().is_none() {
+                return Ok(());
             }
-        }
-    }
-
-    fn drop_missing(&self, before: &Series, now: &Series) {
-        if let Some(info) = before.info.as_ref().filter(|info| now.info.as_ref() != Some(info)) {
-            self.info.remove(info);
-        }
-        for labels in before.conditions.difference(&now.conditions) {
-            self.conditions.remove(labels);
-        }
-        for labels in before.gateways.difference(&now.gateways) {
-            self.gateways.remove(labels);
-        }
-        for labels in before.pods.difference(&now.pods) {
-            self.last_syncs.remove(labels);
-        }
-    }
-}
-
-impl Series {
-    fn of(key: &Key, verdict: &Verdict) -> Self {
-        let (namespace, name) = (key.namespace.clone(), key.name.clone());
-        let git_ref = verdict.status.resolved_ref.clone();
-        let condition = |kind: &ConditionType| ConditionLabels {
-            namespace: namespace.clone(),
-            name: name.clone(),
-            condition: kind.as_str(),
+            let mut family = encoder.encode_descriptor(name, text, None, MetricType::Gauge)?;
+            series
+                .try_for_each(|(labels, value)| family.encode_family(&labels)?.encode_gauge(&value))
         };
-        let present = |kind: &&ConditionType| condition_exists(verdict, **kind);
-        let gateways = verdict.gateways.iter();
-        Self {
-            info: git_ref.map(|git_ref| InfoLabels {
-                namespace: namespace.clone(),
-                name: name.clone(),
-                git_ref,
-            }),
-            conditions: ConditionType::ALL.iter().filter(present).map(condition).collect(),
-            gateways: gateways
-                .clone()
-                .map(|gateway| GatewayLabels {
-                    namespace: namespace.clone(),
-                    name: name.clone(),
-                    pod: gateway.pod.name.clone(),
-                    status: gateway.status.as_str(),
-                })
-                .collect(),
-            pods: gateways.map(|gateway| PodLabels::of(key, &gateway.pod.name)).collect(),
+        for (name, text, read) in PER_SYNC {
+            let series = fleet.iter().filter_map(|(key, seen)| Some((of_sync(key), read(seen)?)));
+            gauges(name, text, &mut series.map(|(labels, value)| (labels.into(), value)))?;
         }
+        let with = |key: &Key, more: &[(&'static str, &str)]| -> Vec<Label> {
+            let more = more.iter().map(|(name, value)| (*name, (*value).to_owned()));
+            of_sync(key).into_iter().chain(more).collect()
+        };
+        let mut series = fleet.iter().filter_map(|(key, seen)| {
+            Some((with(key, &[("git_ref", seen.git_ref.as_deref()?)]), 1))
+        });
+        gauges("cr_info", "What a GatewaySync wants", &mut series)?;
+        let mut series = fleet.iter().flat_map(|(key, seen)| {
+            let conditions = seen.conditions.iter();
+            conditions.map(|(kind, is_true)| {
+                (with(key, &[("condition", kind.as_str())]), i64::from(*is_true))
+            })
+        });
+        gauges("condition_status", "Whether a condition is True", &mut series)?;
+        let mut series = fleet.iter().flat_map(|(key, seen)| {
+            let gateways = seen.gateways.iter();
+            gateways.map(|it| (with(key, &[("pod", &*it.pod), ("status", it.status.as_str())]), 1))
+        });
+        gauges("gateway_sync_status", "How a gateway stands", &mut series)?;
+        let mut series = fleet.iter().flat_map(|(key, seen)| {
+            let gateways = seen.gateways.iter();
+            gateways.filter_map(|it| Some((with(key, &[("pod", &*it.pod)]), it.synced_at?)))
+        });
+        let text = "When a gateway was last synced";
+        gauges("gateway_last_sync_timestamp_seconds", text, &mut series)
     }
 }
 
-fn condition_exists(verdict: &Verdict, kind: ConditionType) -> bool {
-    condition(&verdict.status, kind).is_some()
+type Label = (&'static str, String);
+
+/// A gauge of each GatewaySync: its name, its text, and how it is read.
+type PerSync = (&'static str, &'static str, fn(&Seen) -> Option<i64>);
+
+const PER_SYNC: [PerSync; 6] = [
+    ("gateways_discovered", "Gateways that were found", |seen| Some(seen.discovered)),
+    ("gateways_synced", "Gateways that are synced", |seen| Some(seen.synced)),
+    ("gateways_missing_sidecar", "Gateways without an agent", |seen| Some(seen.missing)),
+    ("cr_ready", "Whether a GatewaySync is ready", |seen| Some(seen.is_ready.into())),
+    ("cr_paused", "Whether a GatewaySync is paused", |seen| Some(seen.is_paused.into())),
+    ("github_app_token_expiry_timestamp_seconds", "When the token of a GitHub App ends", |seen| {
+        seen.token_expiry
+    }),
+];
+
+impl Seen {
+    fn of(verdict: &Verdict) -> Self {
+        let ready = condition(&verdict.status, ConditionType::Ready);
+        let counts = verdict.status.gateways.unwrap_or_default();
+        let missing =
+            verdict.gateways.iter().filter(|it| it.status == SyncStatus::MissingSidecar).count();
+        let present = ConditionType::ALL.iter().filter_map(|kind| {
+            condition(&verdict.status, *kind).map(|found| (*kind, found.status == "True"))
+        });
+        let gateways = verdict.gateways.iter().map(|gateway| SeenGateway {
+            pod: gateway.pod.name.as_str().into(),
+            status: gateway.status,
+            synced_at: gateway
+                .report
+                .as_ref()
+                .and_then(|it| it.synced_at)
+                .map(Timestamp::as_second),
+        });
+        Self {
+            is_ready: ready.is_some_and(|ready| ready.status == "True"),
+            is_paused: ready.is_some_and(|ready| ready.reason == Reason::Paused.as_str()),
+            discovered: counts.discovered.into(),
+            synced: counts.synced.into(),
+            missing: i64::try_from(missing).unwrap_or(i64::MAX),
+            git_ref: verdict.status.resolved_ref.as_deref().map(Into::into),
+            conditions: present.collect(),
+            gateways: gateways.collect(),
+            token_expiry: None,
+        }
+    }
 }
 
 impl ResultLabel {
     fn of(is_ok: bool) -> Self {
         Self { result: if is_ok { "success" } else { "error" } }
-    }
-}
-
-impl SyncLabels {
-    fn of(key: &Key) -> Self {
-        Self { namespace: key.namespace.clone(), name: key.name.clone() }
-    }
-}
-
-impl PodLabels {
-    fn of(key: &Key, pod: &str) -> Self {
-        Self { namespace: key.namespace.clone(), name: key.name.clone(), pod: pod.to_owned() }
     }
 }
