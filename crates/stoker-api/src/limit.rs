@@ -70,6 +70,10 @@ amounts! {
     UNSHARDED_PODS = 50, "pods that share one status ConfigMap";
     /// Status ConfigMaps of a GatewaySync with more pods than that.
     SHARDS = 16, "status ConfigMaps of a GatewaySync with more pods";
+    /// Pods up to which that many status ConfigMaps serve all.
+    SHARDED_PODS = 200, "pods that share those status ConfigMaps";
+    /// Status ConfigMaps of a GatewaySync with more pods than that.
+    MOST_SHARDS = 128, "status ConfigMaps of a GatewaySync with more pods than that";
     /// Characters of the name of a namespace.
     NAMESPACE = 63, "characters of the name of a namespace";
     /// Registries of a PodBootstrap.

@@ -52,8 +52,16 @@ pub fn legacy_agent_role_binding(cr_name: &str) -> String {
 }
 
 /// Returns how many status ConfigMaps a GatewaySync with this many pods has.
+///
+/// Every agent is a field manager, and the API server merges all managers of an object for each
+/// report, so that few pods share one object. Each number divides the next one: the shard of a pod
+/// only moves up, and the highest shard with a report of a pod has the newest.
 pub fn status_shards(pods: usize) -> u8 {
-    if pods <= limit::UNSHARDED_PODS { 1 } else { SHARDS }
+    match pods {
+        ..=limit::UNSHARDED_PODS => 1,
+        ..=limit::SHARDED_PODS => SHARDS,
+        _ => MOST_SHARDS,
+    }
 }
 
 /// Returns the shard that a pod reports to: the first byte of SHA-256(pod name), modulo `shards`.
@@ -63,8 +71,11 @@ pub fn status_shard(pod_name: &str, shards: u8) -> u8 {
     Sha256::digest(pod_name)[0] % shards.max(1)
 }
 
+const SHARDS: u8 = byte(limit::SHARDS);
+const MOST_SHARDS: u8 = byte(limit::MOST_SHARDS);
+
 #[expect(clippy::cast_possible_truncation, reason = "asserted in the line above the cast")]
-const SHARDS: u8 = {
-    assert!(limit::SHARDS <= 255, "one byte of the hash chooses the shard");
-    limit::SHARDS as u8
-};
+const fn byte(shards: usize) -> u8 {
+    assert!(shards <= 255, "one byte of the hash chooses the shard");
+    shards as u8
+}

@@ -18,8 +18,12 @@ fn one_shard_serves_all_pods_and_no_shards_count_as_one() {
 }
 
 #[test]
-fn fifty_pods_share_one_object_and_fifty_one_do_not() {
-    assert_eq!((status_shards(50), status_shards(51)), (1, 16));
+fn many_pods_have_more_shards_and_the_shard_of_a_pod_only_moves_up() {
+    let shards = [50, 51, 200, 201, 1000].map(status_shards);
+    assert_eq!(shards, [1, 16, 16, 128, 128]);
+    for pod in (0..300).map(|number| format!("gateway-{number}")) {
+        assert!([1, 16, 128].map(|shards| status_shard(&pod, shards)).is_sorted(), "{pod}");
+    }
 }
 
 #[test]
