@@ -8,6 +8,7 @@ mod legacy;
 mod restart;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use stoker_api::condition::{Reason, SyncStatus};
 use stoker_api::contract::metadata::{Metadata, Profile};
@@ -46,8 +47,8 @@ pub struct Pod {
     pub lacks_gateway: bool,
     /// Its label `app.kubernetes.io/name`.
     pub app_name: Option<String>,
-    /// Its annotations of Stoker, by full name.
-    pub annotations: BTreeMap<String, String>,
+    /// Its annotations of Stoker.
+    pub annotations: BTreeMap<Annotation, String>,
 }
 
 /// The profile that a pod chooses.
@@ -73,7 +74,7 @@ pub struct Gateway {
     /// Why, in one sentence.
     pub message: String,
     /// What its agent reported, where that is about this pod.
-    pub report: Option<Report>,
+    pub report: Option<Arc<Report>>,
     /// The commit that it is to have.
     pub wanted: Option<Commit>,
     /// Whether its pod has a ref of its own.
@@ -98,7 +99,7 @@ pub fn name_of(annotation: Option<&str>, label: Option<&str>, pod_name: &str) ->
 impl Pod {
     /// Returns an annotation that is not empty.
     pub fn annotation(&self, annotation: Annotation) -> Option<&str> {
-        let value = self.annotations.get(annotation.as_str()).map(String::as_str);
+        let value = self.annotations.get(&annotation).map(String::as_str);
         value.filter(|text| !text.is_empty())
     }
 

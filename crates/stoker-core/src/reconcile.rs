@@ -50,7 +50,7 @@ pub struct Observed {
     /// The pods that name this GatewaySync and have not ended.
     pub pods: Vec<Pod>,
     /// What agents reported, by the name of the pod.
-    pub reports: BTreeMap<String, Result<Report, String>>,
+    pub reports: BTreeMap<String, Result<Arc<Report>, String>>,
     /// What agents of the Go operator reported.
     pub legacy: LegacyReports,
     /// The status objects that exist.
@@ -65,6 +65,10 @@ pub struct Observed {
     pub emergency: Option<String>,
     /// The receiver of push events.
     pub receiver: Receiver,
+    /// The commit of which it was last told that all gateways have it.
+    pub completed: Option<String>,
+    /// Why an object could not be written that was decided from the same facts.
+    pub failed_write: Option<String>,
 }
 
 /// What a remote says about a ref.
@@ -137,6 +141,8 @@ pub enum Receiver {
     NoSecret,
     /// The Secret that the spec names does not exist.
     SecretNotFound,
+    /// The Secret that the spec names could not be read so far.
+    SecretUnread,
 }
 
 /// What is to be done.
@@ -144,7 +150,8 @@ pub enum Receiver {
 pub struct Verdict {
     /// What is to be written, in this order.
     pub writes: Vec<Write>,
-    /// The status, if all writes succeed.
+    /// The status. It counts on the writes: where one fails, the decision is made again with
+    /// [`Observed::failed_write`].
     pub status: GatewaySyncStatus,
     /// What is told, if the status is published.
     pub events: Vec<Event>,
@@ -195,6 +202,8 @@ pub fn decide(sync: &GatewaySync, observed: &Observed, now: Timestamp) -> Verdic
         waiting: observed.pods.iter().filter(|pod| !pod.is_scheduled).count(),
         host_keys: &observed.host_keys,
         receiver: observed.receiver,
+        completed: observed.completed.as_deref(),
+        failed_write: observed.failed_write.as_deref(),
     };
     let status = status::build(&facts);
     let events = event::events(&facts, &status);
@@ -305,16 +314,6 @@ impl HostKeys {
         match self {
             Self::Pinned(keys) => keys.as_deref(),
             Self::NotNeeded | Self::Given => None,
-        }
-    }
-}
-
-impl Verdict {
-    /// Returns the status to publish, given what became of the writes.
-    pub fn status(&self, failed: Option<&str>) -> GatewaySyncStatus {
-        match failed {
-            None => self.status.clone(),
-            Some(message) => status::with_failed_write(self.status.clone(), message),
         }
     }
 }

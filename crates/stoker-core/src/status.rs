@@ -53,6 +53,10 @@ pub struct Facts<'a> {
     pub host_keys: &'a HostKeys,
     /// The receiver of push events.
     pub receiver: Receiver,
+    /// The commit of which it was last told that all gateways have it.
+    pub completed: Option<&'a str>,
+    /// Why an object could not be written.
+    pub failed_write: Option<&'a str>,
 }
 
 /// How a condition is judged.
@@ -134,15 +138,26 @@ fn handled(facts: &Facts<'_>, before: &GatewaySyncStatus) -> Option<String> {
     Some(cap::text(at, limit::REPORT_NAME_BYTES))
 }
 
-/// Returns a status in which Ready says that an object could not be written.
-pub fn with_failed_write(mut status: GatewaySyncStatus, message: &str) -> GatewaySyncStatus {
-    for condition in &mut status.conditions {
-        if condition.type_ == ConditionType::Ready.as_str() {
-            Truth::False.as_str().clone_into(&mut condition.status);
-            Reason::Progressing.as_str().clone_into(&mut condition.reason);
-            condition.message = cap::text(message, MESSAGE_BYTES);
-        }
+/// Returns the published status with a Ready that says that a pass failed: nothing newer is known.
+/// A GatewaySync that is paused stays so.
+pub fn with_failed_pass(sync: &GatewaySync, message: &str, now: Timestamp) -> GatewaySyncStatus {
+    let mut status = sync.status.clone().unwrap_or_default();
+    let before = std::mem::take(&mut status.conditions);
+    let is_paused = |it: &Condition| it.reason == Reason::Paused.as_str();
+    if before.iter().any(is_paused) {
+        status.conditions = before;
+        return status;
     }
+    let conditions = [
+        (ConditionType::Ready, Judgement::no(Reason::Progressing, message)),
+        (ConditionType::Reconciling, Judgement::yes(Reason::Progressing, message)),
+    ];
+    let said = conditions
+        .map(|(kind, judgement)| judgement.condition(kind, sync.metadata.generation, &before, now));
+    let replaced = [ConditionType::Ready, ConditionType::Reconciling, ConditionType::Stalled];
+    let kept =
+        before.into_iter().filter(|it| replaced.iter().all(|kind| it.type_ != kind.as_str()));
+    status.conditions = said.into_iter().chain(kept).collect();
     status
 }
 

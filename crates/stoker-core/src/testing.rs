@@ -62,8 +62,8 @@ pub(crate) fn pod(name: &str) -> Pod {
         lacks_gateway: false,
         app_name: None,
         annotations: BTreeMap::from([
-            (Annotation::CrName.as_str().to_owned(), "plant".to_owned()),
-            (Annotation::Inject.as_str().to_owned(), TRUE.to_owned()),
+            (Annotation::CrName, "plant".to_owned()),
+            (Annotation::Inject, TRUE.to_owned()),
         ]),
     }
 }
@@ -71,7 +71,7 @@ pub(crate) fn pod(name: &str) -> Pod {
 impl Pod {
     /// Annotates the pod.
     pub(crate) fn annotated(mut self, annotation: Annotation, value: &str) -> Self {
-        self.annotations.insert(annotation.as_str().to_owned(), value.to_owned());
+        self.annotations.insert(annotation, value.to_owned());
         self
     }
 }
@@ -99,6 +99,8 @@ pub(crate) fn observed(pods: Vec<Pod>) -> Observed {
         published: None,
         sync_profiles: BTreeMap::new(),
         pods,
+        completed: None,
+        failed_write: None,
         reports: BTreeMap::new(),
         legacy: BTreeMap::new(),
         shards: [0].into(),

@@ -245,7 +245,7 @@ mod tests {
         settled(&mut sync, &mut seen);
         let metadata = seen.published.clone().unwrap().unwrap();
         let report = synced(&seen.pods[0], &metadata);
-        seen.reports.insert("press-0".into(), Ok(report));
+        seen.reports.insert("press-0".into(), Ok(report.into()));
         settled(&mut sync, &mut seen);
         change(&mut sync);
         SyncRow::of(&sync)

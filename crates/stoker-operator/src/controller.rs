@@ -185,6 +185,8 @@ async fn work(context: Arc<Context>) {
                 let delay = context.memories.with(&key, memory::Memory::failed);
                 let (namespace, name) = (&key.namespace, &key.name);
                 tracing::warn!(%namespace, %name, error = %Chain(&error), "a pass failed");
+                let said = publish::failed_pass(&context, &key, &error);
+                tokio::time::timeout(LONGEST_PASS, said).await.ok();
                 Next::After(delay)
             }
         };
@@ -203,8 +205,9 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
         Triage::Undecodable(fault) => return publish::undecodable(context, key, &fault).await,
         Triage::Gone => return cleanup::gone(context, key).await,
     };
-    let observed = observe::observe(context, key, &sync).await?;
-    let verdict = decide(&sync, &observed.facts, Timestamp::now());
+    let now = Timestamp::now();
+    let mut observed = observe::observe(context, key, &sync).await?;
+    let mut verdict = decide(&sync, &observed.facts, now);
     let version = observed.metadata_version.as_deref();
     let mut applied = apply::apply(context, key, &sync, &verdict.writes, version).await;
     if applied.is_stale() {
@@ -212,12 +215,17 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
         return Ok(applied.next(context, key));
     }
     applied.add(observed.hand_over_token(context, key, &sync).await);
-    let status = verdict.status(applied.fault.as_deref());
+    if applied.fault.is_some() {
+        observed.facts.failed_write.clone_from(&applied.fault);
+        verdict = decide(&sync, &observed.facts, now);
+    }
+    let status = verdict.status.clone();
     let published = publish::publish(context, key, &sync, status, &applied).await?;
     announce::announce(&context.announcer, &sync, &verdict, &published);
+    observe::remember_completed(context, key, &published);
     observed.tell(context, key, &sync);
     legacy::withdraw(context, key).await;
-    let pruned = prune::prune(context, key, &sync).await;
+    let pruned = prune::prune(context, key, &observed).await;
     Ok(observed.next.sooner(pruned).sooner(published.next()).sooner(applied.next(context, key)))
 }
 

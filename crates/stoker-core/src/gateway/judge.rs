@@ -1,6 +1,7 @@
 //! How one gateway stands, given its pod, its report and what was published.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use stoker_api::condition::{Reason, SyncStatus};
 use stoker_api::contract::metadata::{Metadata, Target};
@@ -32,7 +33,7 @@ struct Standing {
 /// Judges one pod. `report` is what is under its key, readable or not.
 pub fn judge(
     pod: &Pod,
-    report: Option<&Result<Report, String>>,
+    report: Option<&Result<Arc<Report>, String>>,
     published: Published<'_>,
 ) -> Gateway {
     let own = match report {
@@ -44,7 +45,7 @@ pub fn judge(
     let legacy = legacy.and_then(|reports| pod.legacy_report(reports));
     let standing = match legacy {
         Some(legacy) => Standing::of_legacy(legacy, target.as_ref()),
-        None => stand(pod, report, own, published),
+        None => stand(pod, report, own.map(AsRef::as_ref), published),
     };
     Gateway {
         name: pod.gateway_name(),
@@ -62,7 +63,7 @@ pub fn judge(
 
 fn stand(
     pod: &Pod,
-    report: Option<&Result<Report, String>>,
+    report: Option<&Result<Arc<Report>, String>>,
     own: Option<&Report>,
     published: Published<'_>,
 ) -> Standing {

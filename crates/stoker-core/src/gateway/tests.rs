@@ -13,7 +13,7 @@ fn metadata() -> Metadata {
 fn judged(pod: &Pod, report: Option<Report>) -> Gateway {
     let metadata = metadata();
     let published = Published { metadata: Some(&metadata), ..Published::default() };
-    judge(pod, report.map(Ok).as_ref(), published)
+    judge(pod, report.map(|report| Ok(report.into())).as_ref(), published)
 }
 
 #[test]

@@ -8,7 +8,7 @@ use stoker_api::limit;
 use stoker_api::names::{Annotation, TRUE};
 
 use crate::gateway::Gateway;
-use crate::status::{Facts, condition, listed_message};
+use crate::status::{Facts, condition, listed_message, whole_seconds};
 
 /// How many gateways get an event of their own in one pass.
 const SINGLE: usize = 10;
@@ -72,7 +72,7 @@ pub(super) fn events(facts: &Facts<'_>, next: &GatewaySyncStatus) -> Vec<Event> 
     pauses(before, next, &mut events);
     profiles(before, next, &mut events);
     discovered(facts, before, next, &mut events);
-    completed(before, next, &mut events);
+    completed(facts, before, next, &mut events);
     gateways(facts, before, &mut events);
     drift(before, next, &mut events);
     for event in &mut events {
@@ -147,16 +147,22 @@ fn discovered(
     events.push(Event::normal(EventReason::GatewaysDiscovered, note));
 }
 
-fn completed(before: &GatewaySyncStatus, next: &GatewaySyncStatus, events: &mut Vec<Event>) {
+fn completed(
+    facts: &Facts<'_>,
+    before: &GatewaySyncStatus,
+    next: &GatewaySyncStatus,
+    events: &mut Vec<Event>,
+) {
     let has_gateways = next.gateways.is_some_and(|counts| counts.discovered > 0);
     // Without gateways the last sync only follows the ref.
     let was_empty = before.gateways.is_none_or(|counts| counts.discovered == 0);
     let is_new = next.last_sync_commit.is_some()
         && (was_empty || before.last_sync_commit != next.last_sync_commit);
-    if !has_gateways || !is_new {
+    let commit = next.last_sync_commit.as_deref().unwrap_or_default();
+    // The only gateway may have been restarted since.
+    if !has_gateways || !is_new || facts.completed == Some(commit) {
         return;
     }
-    let commit = next.last_sync_commit.as_deref().unwrap_or_default();
     let count = next.gateways.map_or(0, |counts| counts.discovered);
     let reference = next.last_sync_ref.as_deref().unwrap_or_default();
     let note = format!("{count} gateway(s) synced at {} ({reference})", short(commit));
@@ -189,6 +195,22 @@ fn gateways(facts: &Facts<'_>, before: &GatewaySyncStatus, events: &mut Vec<Even
             && was(gateway).is_none_or(|was| !has_message(facts, was, gateway))
     });
     tell(EventReason::DesignerSessionsBlocked, blocked, events);
+    let repaired = facts.gateways.iter().filter_map(|gateway| repaired(was(gateway)?, gateway));
+    events.extend(repaired.take(SINGLE));
+}
+
+/// Tells of drift that a sync since the published status has repaired.
+fn repaired(was: &DiscoveredGateway, gateway: &Gateway) -> Option<Event> {
+    let report = gateway.report.as_ref()?;
+    let drift = report.drift.as_ref().filter(|drift| drift.repaired)?;
+    let synced_at = report.synced_at.map(whole_seconds);
+    if synced_at.is_none() || was.last_sync_time == synced_at {
+        return None;
+    }
+    let (pod, count) = (&gateway.pod.name, drift.count);
+    let paths = drift.paths.join(", ");
+    let note = format!("{pod}: {count} file(s) differed and were written again: {paths}");
+    Some(Event::warning(EventReason::DriftDetected, note))
 }
 
 fn is_bad(gateway: &DiscoveredGateway) -> bool {

@@ -1,7 +1,7 @@
 //! Claims about the decision as a whole.
 
 use stoker_api::condition::{ConditionType, EventReason, SyncStatus};
-use stoker_api::contract::report::{DeletionBlocked, Report};
+use stoker_api::contract::report::{DeletionBlocked, Drift, Report};
 use stoker_api::names::{Annotation, FINALIZER};
 
 use super::*;
@@ -18,7 +18,7 @@ fn with_synced(sync: &mut GatewaySync, observed: &mut Observed) -> Verdict {
     settled(sync, observed);
     let metadata = observed.published.clone().unwrap().unwrap();
     for pod in &observed.pods {
-        observed.reports.insert(pod.name.clone(), Ok(synced(pod, &metadata)));
+        observed.reports.insert(pod.name.clone(), Ok(synced(pod, &metadata).into()));
     }
     settled(sync, observed)
 }
@@ -141,7 +141,7 @@ fn what_the_webhook_decided_about_a_pod_is_told_when_the_pod_is_first_seen() {
         (Annotation::AgentImageRefused, "true"),
         (Annotation::AgentImage, "evil.example.com/agent:1"),
     ] {
-        refused.annotations.insert(annotation.as_str().to_owned(), value.to_owned());
+        refused.annotations.insert(annotation, value.to_owned());
     }
     let (mut sync, mut observed) = (stored(plant()), observed(vec![refused]));
     let first = decided(&sync, &observed);
@@ -196,10 +196,41 @@ fn a_gateway_that_is_synced_when_it_is_first_seen_completes_a_sync() {
     settled(&mut sync, &mut observed);
     let new = pod("ignition-0");
     let metadata = observed.published.clone().unwrap().unwrap();
-    observed.reports.insert(new.name.clone(), Ok(synced(&new, &metadata)));
+    observed.reports.insert(new.name.clone(), Ok(synced(&new, &metadata).into()));
     observed.pods.push(new);
     let verdict = settled(&mut sync, &mut observed);
     assert!(reasons(&verdict).contains(&EventReason::SyncCompleted));
+    assert_eq!(reasons(&decided(&sync, &observed)), []);
+    // The only gateway restarts: the same commit is told once.
+    observed.completed = verdict.status.last_sync_commit;
+    let pods = std::mem::take(&mut observed.pods);
+    settled(&mut sync, &mut observed);
+    observed.pods = pods;
+    let back = settled(&mut sync, &mut observed);
+    assert_eq!(stands(&back.status, ConditionType::Ready), Some(("True", "AllSynced")));
+    assert!(!reasons(&back).contains(&EventReason::SyncCompleted), "{:?}", reasons(&back));
+}
+
+// Repaired drift is an event and no condition.
+#[test]
+fn repaired_drift_is_told_once() {
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![pod("ignition-0")]));
+    with_synced(&mut sync, &mut observed);
+    let metadata = observed.published.clone().unwrap().unwrap();
+    let paths = vec!["projects/line/a.json".to_owned()];
+    let drift = Drift { count: 1, paths, repaired: true };
+    let report = Report {
+        drift: Some(drift),
+        synced_at: Some(now() + jiff::SignedDuration::from_mins(1)),
+        ..synced(&observed.pods[0], &metadata)
+    };
+    observed.reports.insert("ignition-0".into(), Ok(report.into()));
+    let verdict = settled(&mut sync, &mut observed);
+    let told: Vec<_> =
+        verdict.events.iter().map(|event| (event.reason, event.note.as_str())).collect();
+    let note = "ignition-0: 1 file(s) differed and were written again: projects/line/a.json";
+    assert_eq!(told, [(EventReason::DriftDetected, note)]);
+    assert_eq!(status::condition(&verdict.status, ConditionType::DriftDetected), None);
     assert_eq!(reasons(&decided(&sync, &observed)), []);
 }
 
@@ -236,12 +267,12 @@ fn a_confirmed_deletion_is_handed_on_and_cleared_when_nothing_waits_for_it() {
         sync_status: SyncStatus::Degraded,
         ..synced(&observed.pods[0], &metadata)
     };
-    observed.reports.insert("ignition-0".into(), Ok(waits));
+    observed.reports.insert("ignition-0".into(), Ok(waits.into()));
     let blocked = decided(&sync, &observed);
     assert_eq!(blocked.writes, []);
     let condition = status::condition(&blocked.status, ConditionType::DeletionBlocked).unwrap();
     assert!(condition.message.contains("60 of 100"), "{}", condition.message);
-    observed.reports.insert("ignition-0".into(), Ok(synced(&observed.pods[0], &metadata)));
+    observed.reports.insert("ignition-0".into(), Ok(synced(&observed.pods[0], &metadata).into()));
     let cleared = BTreeMap::from([(Annotation::AllowMassDelete, None)]);
     assert_eq!(decided(&sync, &observed).writes, [Write::Annotations(cleared)]);
 }
@@ -258,7 +289,7 @@ fn a_failed_gateway_is_told_once_and_shown_first() {
         message: "disk full".into(),
         ..synced(&observed.pods[1], &metadata)
     };
-    observed.reports.insert("ignition-1".into(), Ok(failed));
+    observed.reports.insert("ignition-1".into(), Ok(failed.into()));
     let verdict = settled(&mut sync, &mut observed);
     assert_eq!(reasons(&verdict), [EventReason::SyncFailed]);
     assert_eq!(verdict.status.discovered_gateways[0].pod_name, "ignition-1");
@@ -302,7 +333,7 @@ fn history_grows_with_syncs_and_not_with_passes() {
             synced_at: Some(now() + std::time::Duration::from_secs(60 * minute)),
             ..synced(&observed.pods[0], &metadata)
         };
-        observed.reports.insert("ignition-0".into(), Ok(report));
+        observed.reports.insert("ignition-0".into(), Ok(report.into()));
         settled(&mut sync, &mut observed);
     }
     let listed = &sync.status.unwrap().discovered_gateways[0];
@@ -314,12 +345,40 @@ fn history_grows_with_syncs_and_not_with_passes() {
 #[test]
 fn a_failed_write_is_said_in_ready() {
     let (mut sync, mut observed) = (stored(plant()), observed(vec![pod("ignition-0")]));
-    let verdict = with_synced(&mut sync, &mut observed);
-    let status = verdict.status(Some("failed to write ConfigMap line/x: forbidden"));
-    let ready = status::condition(&status, ConditionType::Ready).unwrap();
-    assert_eq!((&*ready.status, &*ready.reason), ("False", "Progressing"));
-    assert!(ready.message.contains("forbidden"));
+    let ready = |verdict: &Verdict| {
+        status::condition(&verdict.status, ConditionType::Ready).unwrap().clone()
+    };
+    let since = ready(&with_synced(&mut sync, &mut observed)).last_transition_time;
+    observed.failed_write = Some("failed to write ConfigMap line/x: forbidden".to_owned());
+    let later = now() + jiff::SignedDuration::from_mins(1);
+    let verdict = decide(&sync, &observed, later);
+    let failed = ready(&verdict);
+    assert_eq!((&*failed.status, &*failed.reason), ("False", "Progressing"));
+    assert!(failed.message.contains("forbidden"));
+    assert!(failed.last_transition_time > since);
+    assert!(status::condition(&verdict.status, ConditionType::Reconciling).is_some());
     assert_eq!(published(&verdict), None);
+    // A pause counts more, and is told once.
+    sync.spec.paused = Some(true);
+    let paused = settled(&mut sync, &mut observed);
+    assert_eq!(ready(&paused).reason, "Paused");
+    assert_eq!(reasons(&decided(&sync, &observed)), []);
+}
+
+// A pass that fails before it decides knows nothing newer than the published status.
+#[test]
+fn a_failed_pass_is_said_in_ready() {
+    let (mut sync, mut observed) = (stored(plant()), observed(vec![pod("ignition-0")]));
+    with_synced(&mut sync, &mut observed);
+    let failed = status::with_failed_pass(&sync, "the pass took too long", now());
+    let ready = status::condition(&failed, ConditionType::Ready).unwrap();
+    assert_eq!((&*ready.status, &*ready.message), ("False", "the pass took too long"));
+    sync.status = Some(failed.clone());
+    assert_eq!(status::with_failed_pass(&sync, "the pass took too long", now()), failed);
+    assert_eq!(settled(&mut sync, &mut observed).status.conditions[0].status, "True");
+    sync.spec.paused = Some(true);
+    let paused = settled(&mut sync, &mut observed).status;
+    assert_eq!(status::with_failed_pass(&sync, "the pass took too long", now()), paused);
 }
 
 #[test]
@@ -354,7 +413,7 @@ fn an_agent_of_the_go_operator_is_judged_by_its_commit_and_has_to_be_restarted()
     // Its own report counts as soon as it has one.
     let metadata = observed.published.clone().unwrap().unwrap();
     let report = Report { sync_status: SyncStatus::Error, ..synced(&observed.pods[0], &metadata) };
-    observed.reports.insert("ignition-0".into(), Ok(report));
+    observed.reports.insert("ignition-0".into(), Ok(report.into()));
     let own = decided(&sync, &observed).status;
     assert_eq!(own.discovered_gateways[0].sync_status, Some(SyncStatus::Error));
     assert_eq!(own.discovered_gateways[0].restart_needed, None);
@@ -376,7 +435,7 @@ fn each_finished_sync_has_one_line_in_the_audit_trail() {
         message: "disk full".into(),
         ..synced(&observed.pods[0], &metadata)
     };
-    observed.reports.insert("ignition-0".into(), Ok(failed));
+    observed.reports.insert("ignition-0".into(), Ok(failed.into()));
     let verdict = settled(&mut sync, &mut observed);
     assert!(verdict.finished[0].contains(r#""result":"DiskFull""#), "{:?}", verdict.finished);
     assert_eq!(decided(&sync, &observed).finished.len(), 0);
@@ -395,7 +454,7 @@ fn failures_are_told_once_also_of_twins_and_of_gateways_that_the_status_does_not
             message: "disk full".into(),
             ..synced(pod, &metadata)
         };
-        observed.reports.insert(pod.name.clone(), Ok(report));
+        observed.reports.insert(pod.name.clone(), Ok(report.into()));
     }
     let failed = |verdict: &Verdict| {
         let events = verdict.events.iter();

@@ -22,6 +22,9 @@ pub(super) fn judge(facts: &Facts<'_>, judged: &[(ConditionType, Judgement)]) ->
     if let Some(paused) = facts.paused {
         return Judgement::no(Reason::Paused, paused_message(paused));
     }
+    if let Some(fault) = facts.failed_write {
+        return Judgement::no(Reason::Progressing, fault);
+    }
     let needed = NEEDED.iter().filter_map(|kind| judged.iter().find(|(it, _)| it == kind));
     for (kind, judgement) in needed {
         if judgement.status != Truth::True {

@@ -96,7 +96,7 @@ fn report_many_projects(observed: &mut Observed, number: u32) {
         report.projects_synced = (0..60).map(|it| format!("{number}-{it}-{:x>99}", "")).collect();
         // As it comes back from the status object.
         let report = report_as_read(&report);
-        observed.reports.insert(pod.name, Ok(report));
+        observed.reports.insert(pod.name, Ok(report.into()));
     }
 }
 
@@ -148,7 +148,9 @@ fn long_texts_of_others_are_cut_in_the_status() {
     assert!(verdict.events.iter().all(|event| event.note.len() <= 1024));
     // Nothing is written again because it was cut.
     assert_eq!(Some(&verdict.status), sync.status.as_ref());
-    let failed = verdict.status(Some(&long));
+    observed.emergency = None;
+    observed.failed_write = Some(long);
+    let failed = decided(&sync, &observed).status;
     let ready = condition(&failed, ConditionType::Ready).unwrap();
     assert!(ready.message.len() <= 1024 && ready.message.ends_with('…'));
 }

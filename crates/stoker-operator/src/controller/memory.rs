@@ -10,9 +10,10 @@ use stoker_core::backoff::Backoff;
 use tokio::time::Instant;
 
 use super::bucket::Bucket;
-use super::cache::Key;
+use super::cache::{Key, Undecodable};
 use super::credential::{PushSecret, Remembered};
 use super::remote::RemoteKey;
+use super::token::HandedToken;
 
 const RETRY: Backoff = Backoff { first: Duration::from_millis(500), most: Duration::from_secs(30) };
 
@@ -41,14 +42,18 @@ pub(crate) struct Memory {
     pub(crate) credentials: Option<Remembered>,
     /// What is known of its secret of push events.
     pub(crate) push_secret: Option<PushSecret>,
-    /// When the token ends that was last handed to its agents.
-    pub(crate) token: Option<Timestamp>,
+    /// The token that was last handed to its agents.
+    pub(crate) token: Option<HandedToken>,
     /// Pods that are gone and have a report, and since when.
     pub(crate) gone: BTreeMap<String, Instant>,
     /// When its deletion was first seen.
     pub(crate) ending: Option<Instant>,
     /// The remotes that it asks.
     pub(crate) remotes: Vec<RemoteKey>,
+    /// The commit of which it was last told that all gateways have it.
+    pub(crate) completed: Option<String>,
+    /// Why it can't be read, as its status says.
+    pub(crate) undecodable: Option<Undecodable>,
 }
 
 /// A request to ask the remote at once.
@@ -93,6 +98,8 @@ impl Memory {
             token: None,
             gone: BTreeMap::new(),
             ending: None,
+            completed: None,
+            undecodable: None,
         }
     }
 

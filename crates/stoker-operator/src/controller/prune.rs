@@ -3,31 +3,31 @@
 //! A report stays for ten minutes after its pod, for people who look what happened. Before it is
 //! removed, the API server is asked whether the pod is really gone: a cache may be old.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
-use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
 use stoker_api::names;
 use tokio::time::Instant;
 
 use super::cache::Key;
+use super::observe::Observation;
 use super::{Context, Next};
 
 const KEPT_FOR: Duration = Duration::from_mins(10);
 
 /// Removes reports whose time has come, and says when the next one's does.
-pub(crate) async fn prune(context: &Context, key: &Key, sync: &GatewaySync) -> Next {
-    let places = context.cache.belongings(key, sync.metadata.uid.as_deref()).places;
-    let pods = context.cache.pods(key);
-    let exists = |name: &str| pods.iter().any(|pod| pod.name == name);
-    let gone: Vec<&String> = places.keys().filter(|name| !exists(name)).collect();
+pub(crate) async fn prune(context: &Context, key: &Key, observed: &Observation) -> Next {
+    let places = &observed.places;
+    let exist: HashSet<&str> = observed.facts.pods.iter().map(|pod| &*pod.name).collect();
+    let gone: BTreeSet<&String> =
+        places.keys().filter(|name| !exist.contains(name.as_str())).collect();
     let now = Instant::now();
     let since = context.memories.with(key, |memory| {
-        memory.gone.retain(|name, _| gone.contains(&name));
+        memory.gone.retain(|name, _| gone.contains(name));
         for name in &gone {
             memory.gone.entry((*name).clone()).or_insert(now);
         }
