@@ -62,23 +62,24 @@ impl Policy {
         Ok(())
     }
 
-    /// Checks where a web request would go, and returns the addresses.
-    pub(crate) async fn check_web(
+    /// Checks where requests to an API would go, and returns the addresses that are connected to.
+    pub(crate) async fn check_api(
         &self,
-        url: &HttpUrl,
+        api: &HttpUrl,
+        proxy: Option<&HttpUrl>,
         field: &str,
     ) -> Result<Vec<IpAddr>, Failure> {
-        let (scheme, rest) = url.as_str().split_once("://").unwrap_or_default();
-        let authority = rest.split('/').next().unwrap_or_default();
-        let (host, port) = match authority.strip_prefix('[').and_then(|it| it.split_once(']')) {
-            Some((host, after)) => (host, after.strip_prefix(':')),
-            None => match authority.split_once(':') {
-                Some((host, port)) => (host, Some(port)),
-                None => (authority, None),
-            },
-        };
-        let usual = if scheme == "https" { 443 } else { 80 };
-        let port = port.and_then(|port| port.parse().ok()).unwrap_or(usual);
+        let Some(proxy) = proxy else { return self.check_web(api, field).await };
+        // The proxy resolves names; a literal address is known here.
+        if let Ok(address) = host_and_port(api).0.parse() {
+            self.judge(address, field)?;
+        }
+        self.check_web(proxy, "spec.git.proxy").await
+    }
+
+    /// Checks where a web request would go, and returns the addresses.
+    async fn check_web(&self, url: &HttpUrl, field: &str) -> Result<Vec<IpAddr>, Failure> {
+        let (host, port) = host_and_port(url);
         self.resolve(host, port, field).await
     }
 
@@ -129,6 +130,20 @@ impl Policy {
             None
         }
     }
+}
+
+fn host_and_port(url: &HttpUrl) -> (&str, u16) {
+    let (scheme, rest) = url.as_str().split_once("://").unwrap_or_default();
+    let authority = rest.split('/').next().unwrap_or_default();
+    let (host, port) = match authority.strip_prefix('[').and_then(|it| it.split_once(']')) {
+        Some((host, after)) => (host, after.strip_prefix(':')),
+        None => match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        },
+    };
+    let usual = if scheme == "https" { 443 } else { 80 };
+    (host, port.and_then(|port| port.parse().ok()).unwrap_or(usual))
 }
 
 #[cfg(test)]
@@ -185,6 +200,20 @@ mod tests {
         assert!(failure.message.starts_with("spec.git.proxy"), "{}", failure.message);
         let failure = policy(true).check(&mut access).await.unwrap_err();
         assert!(failure.message.starts_with("spec.git.repo"), "{}", failure.message);
+    }
+
+    // F4
+    #[tokio::test]
+    async fn a_proxy_does_not_hide_a_literal_address_of_an_api() {
+        let url = |text| HttpUrl::parse(text).unwrap();
+        let proxy = url("http://192.0.2.1:3128");
+        let check = async |api| policy(false).check_api(&url(api), Some(&proxy), "api").await;
+        for api in ["http://169.254.169.254/latest", "https://[fd00:ec2::254]:8443/x"] {
+            let failure = check(api).await.unwrap_err();
+            assert!(failure.message.starts_with("api leads to"), "{}", failure.message);
+        }
+        let addresses = check("https://api.example.com").await.unwrap();
+        assert_eq!(addresses, [IpAddr::from([192, 0, 2, 1])], "its name is resolved by the proxy");
     }
 
     #[tokio::test]

@@ -131,12 +131,8 @@ impl Pool {
     /// Checks where a query would go.
     async fn check(&self, query: &mut Query) -> Result<(), Failure> {
         if let Some(app) = &mut query.session.app {
-            let api = "spec.git.auth.githubApp.apiBaseURL";
-            app.addresses = match &app.proxy {
-                // Behind a proxy the API's name is resolved there.
-                Some(proxy) => self.policy.check_web(proxy, "spec.git.proxy").await?,
-                None => self.policy.check_web(&app.api, api).await?,
-            };
+            let field = "spec.git.auth.githubApp.apiBaseURL";
+            app.addresses = self.policy.check_api(&app.api, app.proxy.as_ref(), field).await?;
         }
         self.policy.check(&mut query.session.access).await
     }
