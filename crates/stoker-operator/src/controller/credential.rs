@@ -418,6 +418,14 @@ mod tests {
         };
         assert_eq!(digest("one"), digest("one"));
         assert_ne!(digest("one"), digest("two"));
+#[cfg(test)]
+impl Session {
+    /// Returns what git needs where no credentials are.
+    pub(crate) fn public(url: RepoUrl) -> Self {
+        Self { access: Access::public(url, helper()), app: None, _held: Vec::new() }
+    }
+}
+
     }
 
     // F3, R1: what a remote or GitHub said is shared by this digest, so that naming another's App, or

@@ -34,6 +34,8 @@ const CHILDREN_PER_HOST: usize = 4;
 /// The others are for remotes of that host that answer.
 const FAILING_PER_HOST: usize = 2;
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// Connections that are tried at a time: a socket each, and no process.
+const PROBES: usize = 256;
 /// Git's output is read by threads of their own; these only wait.
 const STACK: usize = 512 * 1024;
 
@@ -43,6 +45,7 @@ pub(super) struct Pool {
     children: Arc<Semaphore>,
     failing: Arc<Semaphore>,
     unproven: Arc<Semaphore>,
+    probes: Arc<Semaphore>,
     hosts: Mutex<HashMap<String, Arc<Host>>>,
     store: PathBuf,
     store_limit: u64,
@@ -85,6 +88,7 @@ impl Pool {
             children: Arc::new(Semaphore::new(CHILDREN)),
             failing: Arc::new(Semaphore::new(CHILDREN_OF_FAILING)),
             unproven: Arc::new(Semaphore::new(CHILDREN_OF_UNPROVEN)),
+            probes: Arc::new(Semaphore::new(PROBES)),
             hosts: Mutex::default(),
             store: settings.store.clone(),
             store_limit: settings.store_limit,
@@ -99,11 +103,7 @@ impl Pool {
         mut query: Query,
         standing: Standing,
     ) -> Result<Listing, Failure> {
-        self.check(&mut query).await?;
-        let _permits = self.permits(&query.session.access.url, standing).await?;
-        if standing == Standing::Failing {
-            probe(&query).await?;
-        }
+        let _permits = self.admit(&mut query, standing).await?;
         let cancel = self.cancel.clone();
         in_thread(move || list(query, &cancel)).await
     }
@@ -115,8 +115,7 @@ impl Pool {
         wanted: HistoryQuery,
         standing: Standing,
     ) -> Result<History, Failure> {
-        self.check(&mut query).await?;
-        let _permits = self.permits(&query.session.access.url, standing).await?;
+        let _permits = self.admit(&mut query, standing).await?;
         let cancel = self.cancel.clone();
         let name = name_of(&query.session.access.url);
         let store = Location::in_volume(&self.store, &name).limited_to(self.store_limit);
@@ -126,6 +125,17 @@ impl Pool {
             found.map_err(|error| failure_of(&error))
         })
         .await
+    }
+
+    /// Waits until git may be started for a query. A remote that failed is tried by a connection
+    /// before it takes a place of another: hosts that do not answer would keep each other waiting.
+    async fn admit(&self, query: &mut Query, standing: Standing) -> Result<Permits, Failure> {
+        self.check(query).await?;
+        if standing == Standing::Failing {
+            let _probe = take(&self.probes).await?;
+            probe(query).await?;
+        }
+        self.permits(&query.session.access.url, standing).await
     }
 
     /// Checks where a query would go.
@@ -271,4 +281,46 @@ fn list(mut query: Query, cancel: &Cancel) -> Result<Listing, Failure> {
     let refs = refs.map_err(|error| failure_of(&error))?;
     let token = granted.map(|granted| granted.token);
     Ok(Listing::new(refs, learned, token, started))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use clap::Parser as _;
+    use stoker_core::refs::Scope;
+
+    use super::*;
+    use crate::args::Arguments;
+    use crate::controller::credential::Session;
+
+    fn pool() -> Pool {
+        let arguments = Arguments::try_parse_from(["stoker-operator", "--allow-loopback-git"]);
+        Pool::new(&Settings::new(&arguments.unwrap()))
+    }
+
+    fn query(url: &str) -> Query {
+        let session = Session::public(RepoUrl::parse(url).unwrap());
+        Query { session, scope: Scope::All, learns_host_key: false, token: None }
+    }
+
+    // S4: many hosts that do not answer do not keep one from being noticed that does again.
+    #[tokio::test(start_paused = true)]
+    async fn a_host_that_can_not_be_reached_takes_no_place_of_a_remote_that_failed() {
+        let pool = pool();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let url = format!("https://127.0.0.1:{port}/plant.git");
+        let all = u32::try_from(CHILDREN_OF_FAILING).unwrap();
+        let _taken = pool.failing.acquire_many(all).await.unwrap();
+        let wanted = HistoryQuery { digits: "0123456".into() };
+        let (listed, searched) = tokio::time::timeout(Duration::from_mins(1), async {
+            let listed = pool.list(query(&url), Standing::Failing).await;
+            (listed.err(), pool.search(query(&url), wanted, Standing::Failing).await.err())
+        })
+        .await
+        .expect("the connection is tried first");
+        for failure in [listed, searched] {
+            assert_eq!(failure.unwrap().reason, Reason::RemoteUnreachable);
+        }
+    }
 }
