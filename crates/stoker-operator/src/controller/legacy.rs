@@ -123,13 +123,14 @@ fn read(map: ConfigMap) -> LegacyReports {
 pub(crate) async fn find_bindings(context: Arc<Context>) {
     for scope in fleet::scopes(&context) {
         let api = fleet::api::<RoleBinding>(&context.shared.client, scope.as_deref());
-        let mut parameters = ListParams::default().limit(PAGE);
+        let mut parameters = first_page();
         loop {
             let page = match api.list_metadata(&parameters).await {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::warn!(error = %Chain(&error), "failed to list RoleBindings");
                     tokio::time::sleep(LIST_AGAIN).await;
+                    parameters = page_after(&error, parameters);
                     continue;
                 }
             };
@@ -146,6 +147,19 @@ pub(crate) async fn find_bindings(context: Arc<Context>) {
                 None => break,
             }
         }
+    }
+}
+
+fn first_page() -> ListParams {
+    ListParams::default().limit(PAGE)
+}
+
+/// Returns which page to ask for after one could not be had.
+fn page_after(error: &kube::Error, failed: ListParams) -> ListParams {
+    match error {
+        // The server has forgotten the list that this page continues.
+        kube::Error::Api(status) if status.code == 410 => first_page(),
+        _ => failed,
     }
 }
 
@@ -177,5 +191,21 @@ pub(crate) async fn withdraw(context: &Context, key: &Key) {
             }
         }
         context.legacy.lock().bound.remove(&bound);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn a_list_that_the_server_has_forgotten_begins_anew() {
+        let failed = |code| kube::Error::Api(Box::new(Status::failure("", "").with_code(code)));
+        let second = first_page().continue_token("second");
+        let token = |code| page_after(&failed(code), second.clone()).continue_token;
+        assert_eq!(token(500).as_deref(), Some("second"));
+        assert_eq!(token(410), None);
     }
 }
