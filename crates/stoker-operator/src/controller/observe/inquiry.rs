@@ -11,10 +11,11 @@ use stoker_core::refs::{self, Answer, Scope, Unreachable, Wanted};
 use tokio::time::Instant;
 
 use super::pin::host_keys;
+use crate::controller::Context;
 use crate::controller::cache::Key;
-use crate::controller::remote::{Demand, Listing, Query, RemoteKey, unresolved};
+use crate::controller::credential::{self, Material};
+use crate::controller::remote::{Claim, Demand, Listing, Query, RemoteKey, unresolved};
 use crate::controller::token::{self, IssuedToken};
-use crate::controller::{Context, credential};
 
 /// What the remote side of an observation is made of.
 pub(super) struct Inquiry<'a> {
@@ -68,10 +69,7 @@ impl Inquiry<'_> {
         let look = self.context.remotes.look(remote, self.key, demand);
         if let Some(claim) = look.claim {
             let held = look.outcome.as_ref().and_then(|outcome| outcome.as_ref().ok());
-            match self.query(scope, held.and_then(|listing| listing.token.clone())).await {
-                Ok(query) => claim.start(query),
-                Err(failure) => claim.fail(failure),
-            }
+            self.ask(claim, scope, held.and_then(|listing| listing.token.clone())).await;
         }
         let outcome = look.outcome.filter(|outcome| {
             // What was listed before says nothing of a ref that is wanted since: it may have been
@@ -139,10 +137,7 @@ impl Inquiry<'_> {
         };
         let look = self.context.remotes.look_at_history(remote, &query, listing);
         if let Some(claim) = look.claim {
-            match self.query(scope, listing.token.clone()).await {
-                Ok(query) => claim.start(query),
-                Err(failure) => claim.fail(failure),
-            }
+            self.ask(claim, scope, listing.token.clone()).await;
         }
         let found = match look.outcome {
             None => Remote::Asked,
@@ -174,9 +169,30 @@ impl Inquiry<'_> {
         }
     }
 
-    /// Reads the Secrets again: what was remembered of them is only a digest.
-    async fn query(&self, scope: Scope, held: Option<IssuedToken>) -> Result<Query, Failure> {
-        let material = credential::load(self.context, self.key, self.sync).await?;
+    /// Asks the remote with the credentials that the claim is for.
+    async fn ask(&self, claim: Claim, scope: Scope, held: Option<IssuedToken>) {
+        // What was remembered of the Secrets is only a digest.
+        let material = match credential::load(self.context, self.key, self.sync).await {
+            Ok(material) => material,
+            Err(failure) => return claim.fail(failure),
+        };
+        if material.digest(self.sync) != self.credentials {
+            // The Secrets were rotated: what they get belongs to another remote, which the next
+            // pass asks. The claim goes back.
+            return self.context.queue.wake(self.key.clone());
+        }
+        match self.query(&material, scope, held).await {
+            Ok(query) => claim.start(query),
+            Err(failure) => claim.fail(failure),
+        }
+    }
+
+    async fn query(
+        &self,
+        material: &Material,
+        scope: Scope,
+        held: Option<IssuedToken>,
+    ) -> Result<Query, Failure> {
         let session = material.session(self.sync, self.url.clone(), self.pinned.as_deref())?;
         let is_given = matches!(host_keys(self.sync, &self.url, None), HostKeys::Given);
         let learns_host_key =
