@@ -1,5 +1,7 @@
 //! The watches of the controller: what is watched where, and whom a change wakes.
 
+mod lookup;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,11 +24,10 @@ use super::arguments::SecretAccess;
 use super::cache::Key;
 use super::pod::{self, Pod};
 use super::watch::{Change, dead_after, follow_some};
+use lookup::Lookups;
 
 /// How long passes wait for agents to be told of the emergency stop.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
-/// How soon a pod is read again that could not be read.
-const LOOK_UP_AGAIN: Duration = Duration::from_secs(1);
 /// Pods that have ended are of no interest.
 const LIVING: &str = "status.phase!=Succeeded,status.phase!=Failed";
 
@@ -37,9 +38,9 @@ pub(crate) fn watch(context: &Arc<Context>) -> JoinSet<()> {
         let scope = scope.as_deref();
         watches.spawn(syncs(context, scope));
         watches.spawn(pods(context, scope));
-        let (sender, receiver) = mpsc::unbounded_channel();
-        watches.spawn(unlabelled(context, scope, sender.clone()));
-        watches.spawn(look_up(Arc::clone(context), receiver, sender));
+        let (lookups, asked) = Lookups::new();
+        watches.spawn(unlabelled(context, scope, lookups.clone()));
+        watches.spawn(lookup::follow(Arc::clone(context), lookups, asked));
         watches.spawn(maps(context, scope));
         if context.settings.auto_bind_agent {
             watches.spawn(roles(context, scope));
@@ -168,7 +169,7 @@ fn pods(context: &Arc<Context>, scope: Option<&str>) -> impl Future<Output = ()>
 fn unlabelled(
     context: &Arc<Context>,
     scope: Option<&str>,
-    lookup: mpsc::UnboundedSender<Lookup>,
+    lookups: Lookups,
 ) -> impl Future<Output = ()> + Send + 'static {
     let config = Config::default().labels(&format!("{}!={TRUE}", Label::Agent)).fields(LIVING);
     context.cache.expect_list();
@@ -182,16 +183,14 @@ fn unlabelled(
             count(context, &change);
             match change {
                 Change::Applied(key, object) if pod::is_annotated(&object.metadata) => {
-                    // The receiver ends with the controller.
-                    lookup.send(Lookup::Pod(key)).ok();
+                    lookups.read(key);
                     Vec::new()
                 }
                 Change::Applied(key, _) | Change::Deleted(key) => {
-                    context.cache.on_unlabelled(&key, None)
+                    lookups.gone(&key, || context.cache.on_unlabelled(&key, None))
                 }
                 Change::Listed(existing) => {
-                    lookup.send(Lookup::Listed).ok();
-                    context.cache.keep_unlabelled(scope, &existing)
+                    lookups.listed(&existing, || context.cache.keep_unlabelled(scope, &existing))
                 }
             }
         },
@@ -209,49 +208,13 @@ fn count(context: &Context, change: &Change<impl Resource>) {
     }
 }
 
-/// What `look_up` is asked.
-enum Lookup {
-    /// To read a pod.
-    Pod(Key),
-    /// Nothing: all pods of a list were asked for before this.
-    Listed,
-}
-
-/// Reads pods. The list of pods counts as done when those in it have been read: a first pass that
-/// does not know them would publish that they are gone.
-async fn look_up(
-    context: Arc<Context>,
-    mut wanted: mpsc::UnboundedReceiver<Lookup>,
-    again: mpsc::UnboundedSender<Lookup>,
-) {
-    let mut is_listed = false;
-    while let Some(lookup) = wanted.recv().await {
-        let Lookup::Pod(key) = lookup else {
-            if !std::mem::replace(&mut is_listed, true) {
-                context.cache.has_listed();
-            }
-            continue;
-        };
-        let api: Api<Pod> = Api::namespaced(context.shared.client.clone(), &key.namespace);
-        match api.get_opt(&key.name).await {
-            Ok(found) => {
-                let concerned = context.cache.on_unlabelled(&key, found.map(Into::into));
-                for key in concerned {
-                    context.queue.wake(key);
-                }
-            }
-            Err(error) => {
-                let (namespace, name) = (&key.namespace, &key.name);
-                tracing::warn!(%namespace, %name, %error, "failed to read a pod");
-                tokio::time::sleep(LOOK_UP_AGAIN).await;
-                again.send(Lookup::Pod(key)).ok();
-            }
-        }
-    }
+/// Selects what belongs to GatewaySyncs.
+pub(crate) fn owned_selector() -> String {
+    format!("{}={MANAGED_BY},{}", Label::ManagedBy, Label::CrName)
 }
 
 fn owned() -> Config {
-    Config::default().labels(&format!("{}={MANAGED_BY},{}", Label::ManagedBy, Label::CrName))
+    Config::default().labels(&owned_selector())
 }
 
 fn maps(context: &Arc<Context>, scope: Option<&str>) -> impl Future<Output = ()> + Send + 'static {
