@@ -82,7 +82,9 @@ impl ConditionType {
             Self::SshHostKeyVerification => {
                 &[R::HostKeyVerificationEnabled, R::HostKeyTrustedOnFirstUse]
             }
-            Self::WebhookReady => &[R::ListenerActive, R::NoSecret, R::SecretNotFound, R::Insecure],
+            Self::WebhookReady => {
+                &[R::ListenerActive, R::NoSecret, R::SecretNotFound, R::Insecure, R::Progressing]
+            }
             Self::SecretsReplicated => &[
                 R::Replicated,
                 R::ReplicaSourceMissing,

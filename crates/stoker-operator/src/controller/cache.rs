@@ -309,6 +309,19 @@ impl Cache {
         })
     }
 
+    /// Says whether a GatewaySync names a Secret.
+    pub(crate) fn is_secret_named(&self, key: &Key) -> bool {
+        self.read(|tables| !tables.syncs_with_secret(key).is_empty())
+    }
+
+    /// Drops Secrets that do not exist any more.
+    pub(crate) fn keep_secrets(&self, scope: Option<&str>, existing: &HashSet<Key>) -> Vec<Key> {
+        self.write(|tables| {
+            let gone = tables.secrets.keep(scope, existing).keys;
+            gone.iter().flat_map(|secret| tables.syncs_with_secret(secret)).collect()
+        })
+    }
+
     /// Takes note of the version of a Secret that was just read.
     pub(crate) fn saw_secret(&self, key: &Key, version: Option<String>) {
         self.write(|tables| match version {

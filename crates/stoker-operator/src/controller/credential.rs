@@ -10,22 +10,25 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret as Object;
+use kube::ResourceExt as _;
 use kube::api::Api;
 use sha2::{Digest as _, Sha256};
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
 use stoker_api::condition::Reason;
 use stoker_api::gatewaysync::{Auth as SpecAuth, AuthMethod, GithubApp, ResolvedSecretRef};
-use stoker_api::names::SecretKey;
+use stoker_api::names::{SecretKey, github_token_secret};
 use stoker_api::word::{HttpUrl, RepoUrl, Secret};
 use stoker_core::metadata::git_timeout;
 use stoker_core::reconcile::Failure;
 use stoker_git::auth::{Auth, Content, github_app};
 use stoker_git::memfile::MemFile;
 use stoker_git::{Access, Limits, PlainHttp};
+use tokio::time::Instant;
 use zeroize::Zeroizing;
 
 use super::Context;
+use super::arguments::SecretAccess;
 use super::cache::Key;
 
 /// A digest that stands for credentials without showing them.
@@ -62,6 +65,9 @@ const MAX_LISTING: usize = 8 * 1024 * 1024;
 /// hangs keeps another remote waiting.
 const LONGEST_QUERY: Duration = Duration::from_mins(2);
 
+/// How old what is known of a Secret may be where Secrets are not watched.
+const READ_AGAIN: Duration = Duration::from_secs(30);
+
 const TOKEN: &str = "spec.git.auth.token.secretRef";
 const SSH_KEY: &str = "spec.git.auth.sshKey.secretRef";
 const KNOWN_HOSTS: &str = "spec.git.auth.sshKey.knownHosts.secretRef";
@@ -74,6 +80,11 @@ pub(crate) fn names(sync: &GatewaySync) -> BTreeSet<String> {
         needs(sync).into_iter().map(|need| need.reference.name).collect();
     let webhook = sync.spec.webhook.as_ref().and_then(|webhook| webhook.secret_ref.as_ref());
     names.extend(webhook.map(|reference| reference.name.clone()));
+    // Agents wait for it if someone deletes it.
+    let method = sync.spec.git.auth.as_ref().and_then(SpecAuth::method);
+    if matches!(method, Some(AuthMethod::GithubApp { .. })) {
+        names.insert(github_token_secret(&sync.name_any()));
+    }
     names
 }
 
@@ -151,34 +162,61 @@ pub(crate) async fn load(
 pub(crate) struct PushSecret {
     reference: ResolvedSecretRef,
     version: String,
+    read: Instant,
     has_key: bool,
 }
 
+/// Whether a GatewaySync's secret of push events exists, and is not empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PushSecretState {
+    /// It does, or does not.
+    Read { has_key: bool },
+    /// The Secret could not be read; this is what was known of it before.
+    Unread { had_key: Option<bool> },
+}
+
 /// Says whether a GatewaySync's secret of push events exists, and is not empty. The Secret is read
-/// again when the watch reports another version.
-pub(crate) async fn has_push_secret(
+/// again when the watch reports another version, or after a while where there is no watch.
+pub(crate) async fn push_secret(
     context: &Context,
     key: &Key,
     reference: ResolvedSecretRef,
-) -> bool {
+) -> PushSecretState {
     let secret = Key::new(&key.namespace, &reference.name);
     let version = context.cache.secret_version(&secret);
     let known = context.memories.with(key, |memory| memory.push_secret.clone());
-    let is_current = |known: &PushSecret| {
-        known.reference == reference && version.as_ref() == Some(&known.version)
-    };
-    if let Some(known) = known.filter(is_current) {
-        return known.has_key;
+    let known = known.filter(|known| known.reference == reference);
+    let now = Instant::now();
+    if let Some(known) = &known
+        && known.is_current(context.settings.secret_access, version.as_deref(), now)
+    {
+        return PushSecretState::Read { has_key: known.has_key };
     }
     let api: Api<Object> = Api::namespaced(context.shared.client.clone(), &secret.namespace);
-    let found = api.get_opt(&secret.name).await.ok().flatten().unwrap_or_default();
+    let found = match api.get_opt(&secret.name).await {
+        Ok(found) => found.unwrap_or_default(),
+        Err(error) => {
+            let Key { namespace, name } = &secret;
+            tracing::warn!(%namespace, %name, error = %Chain(&error), "failed to read a Secret");
+            return PushSecretState::Unread { had_key: known.map(|known| known.has_key) };
+        }
+    };
     let version = found.metadata.resource_version;
     context.cache.saw_secret(&secret, version.clone());
     let value = found.data.unwrap_or_default().remove(&reference.key);
     let has_key = value.is_some_and(|value| !Secret::from_file(value.0).is_empty());
-    let known = version.map(|version| PushSecret { reference, version, has_key });
+    let known = version.map(|version| PushSecret { reference, version, read: now, has_key });
     context.memories.with(key, |memory| memory.push_secret = known);
-    has_key
+    PushSecretState::Read { has_key }
+}
+
+impl PushSecret {
+    fn is_current(&self, access: SecretAccess, version: Option<&str>, now: Instant) -> bool {
+        match access {
+            SecretAccess::Watch => version == Some(&self.version),
+            SecretAccess::Get => now - self.read < READ_AGAIN,
+        }
+    }
 }
 
 fn unreadable(name: &str, error: &kube::Error) -> Failure {
@@ -381,6 +419,14 @@ fn hold(value: &[u8], held: &mut Vec<MemFile>) -> Result<PathBuf, Failure> {
 }
 
 #[cfg(test)]
+impl Session {
+    /// Returns what git needs where no credentials are.
+    pub(crate) fn public(url: RepoUrl) -> Self {
+        Self { access: Access::public(url, helper()), app: None, _held: Vec::new() }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use stoker_testkit::object::{gateway_sync, secret};
 
@@ -418,14 +464,6 @@ mod tests {
         };
         assert_eq!(digest("one"), digest("one"));
         assert_ne!(digest("one"), digest("two"));
-#[cfg(test)]
-impl Session {
-    /// Returns what git needs where no credentials are.
-    pub(crate) fn public(url: RepoUrl) -> Self {
-        Self { access: Access::public(url, helper()), app: None, _held: Vec::new() }
-    }
-}
-
     }
 
     // F3, R1: what a remote or GitHub said is shared by this digest, so that naming another's App, or
@@ -454,8 +492,27 @@ impl Session {
     }
 
     #[test]
+    fn a_secret_of_push_events_that_is_not_watched_is_read_again_after_a_while() {
+        let read = Instant::now();
+        let reference = ResolvedSecretRef { name: "push".to_owned(), key: "key".to_owned() };
+        let known = PushSecret { reference, version: "1".to_owned(), read, has_key: true };
+        let is_current = |access, version, seconds| {
+            known.is_current(access, version, read + Duration::from_secs(seconds))
+        };
+        // Nothing changes the version that was seen when the Secret was read.
+        assert!(is_current(SecretAccess::Get, Some("1"), 29));
+        assert!(!is_current(SecretAccess::Get, Some("1"), 30));
+        assert!(is_current(SecretAccess::Watch, Some("1"), 3600));
+        assert!(!is_current(SecretAccess::Watch, Some("2"), 0));
+        assert!(!is_current(SecretAccess::Watch, None, 0));
+    }
+
+    #[test]
     fn every_secret_of_the_controller_is_named() {
         let sync = gateway_sync("plant").ssh_key("key", Some("hosts")).webhook("hook").build();
         assert_eq!(names(&sync), ["hook", "hosts", "key"].map(ToOwned::to_owned).into());
+        let app = gateway_sync("plant").github_app((1, 2), "app").build();
+        let wanted = ["app", "stoker-github-token-plant"].map(ToOwned::to_owned);
+        assert_eq!(names(&app), wanted.into(), "the one that it writes, too");
     }
 }

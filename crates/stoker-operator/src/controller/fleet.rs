@@ -258,18 +258,19 @@ fn secrets(
     context: &Arc<Context>,
     scope: Option<&str>,
 ) -> impl Future<Output = ()> + Send + 'static {
+    let owner = Arc::clone(context);
     at_leisure(
         context,
         scope,
         Config::default(),
         "Secret",
-        |_| false,
-        |context, _, change: Change<PartialObjectMeta<Secret>>| match change {
+        move |object| owner.cache.is_secret_named(&Key::of(object)),
+        |context, scope, change: Change<PartialObjectMeta<Secret>>| match change {
             Change::Applied(key, object) => {
                 context.cache.on_secret(&key, object.metadata.resource_version)
             }
             Change::Deleted(key) => context.cache.on_secret(&key, None),
-            Change::Listed(_) => Vec::new(),
+            Change::Listed(existing) => context.cache.keep_secrets(scope, &existing),
         },
     )
 }

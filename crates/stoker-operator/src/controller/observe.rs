@@ -25,6 +25,7 @@ use stoker_core::reconcile::{
 use tokio::time::Instant;
 
 use super::cache::{Belongings, Key};
+use super::credential::PushSecretState;
 use super::remote::Demand;
 use super::token::IssuedToken;
 use super::{Context, Error, Next, credential, legacy, token};
@@ -90,6 +91,7 @@ pub(crate) async fn observe(
 ) -> Result<Observation, Error> {
     let belongings = context.cache.belongings(key, sync.metadata.uid.as_deref());
     let pods = context.cache.pods(key);
+    let (receiver, again) = receiver(context, key, sync).await;
     let mut facts = Observed {
         repository: None,
         remote: Remote::Asked,
@@ -107,7 +109,7 @@ pub(crate) async fn observe(
             Rights::NotManaged
         },
         emergency: context.cache.emergency(),
-        receiver: receiver(context, key, sync).await,
+        receiver,
         legacy: legacy::reports(context, key, &pods).await?,
         token_writer: token_writer(context, &belongings),
         injection: Some(Arc::clone(&context.settings.admission)),
@@ -123,7 +125,8 @@ pub(crate) async fn observe(
     let asked = ask(context, key, sync, &belongings, &mut facts).await;
     let metadata_version = belongings.metadata.and_then(|metadata| metadata.resource_version);
     let received = new_push_event(context, key, sync);
-    Ok(Observation { facts, metadata_version, token: asked.token, received, next: asked.next })
+    let (token, next) = (asked.token, asked.next.sooner(again));
+    Ok(Observation { facts, metadata_version, token, received, next })
 }
 
 /// Says whether the controller may write the tokens of GitHub Apps.
@@ -296,20 +299,32 @@ fn annotation(sync: &GatewaySync, annotation: Annotation) -> Option<&str> {
     annotations.get(annotation.as_str()).map(String::as_str).filter(|text| !text.is_empty())
 }
 
-async fn receiver(context: &Context, key: &Key, sync: &GatewaySync) -> Receiver {
-    let Some(secrets) = context.settings.receiver.secrets() else { return Receiver::Off };
+/// Returns how the receiver stands, and when to look again.
+async fn receiver(context: &Context, key: &Key, sync: &GatewaySync) -> (Receiver, Next) {
+    let off = (Receiver::Off, Next::Rest);
+    let Some(secrets) = context.settings.receiver.secrets() else { return off };
     let webhook = sync.spec.webhook.as_ref();
     if webhook.is_some_and(|webhook| webhook.enabled == Some(false)) {
-        return Receiver::Off;
+        return off;
     }
     if let Some(own) = webhook.and_then(|webhook| webhook.secret_ref.as_ref()) {
         let reference = own.resolve(SecretKey::HmacKey);
-        let exists = credential::has_push_secret(context, key, reference).await;
-        return if exists { Receiver::Active } else { Receiver::SecretNotFound };
+        let state = credential::push_secret(context, key, reference).await;
+        let (has_key, next) = match state {
+            PushSecretState::Read { has_key } => (Some(has_key), Next::Rest),
+            PushSecretState::Unread { had_key } => (had_key, Next::After(SECRETS_AGAIN)),
+        };
+        let receiver = match has_key {
+            Some(true) => Receiver::Active,
+            Some(false) => Receiver::SecretNotFound,
+            None => Receiver::SecretUnread,
+        };
+        return (receiver, next);
     }
-    match secrets {
+    let receiver = match secrets {
         ReceiverSecrets::OperatorWide => Receiver::Active,
         ReceiverSecrets::Insecure => Receiver::Insecure,
         ReceiverSecrets::Nothing => Receiver::NoSecret,
-    }
+    };
+    (receiver, Next::Rest)
 }

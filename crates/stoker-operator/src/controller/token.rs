@@ -24,6 +24,7 @@ use tokio::time::Instant;
 
 use super::Context;
 use super::api::{FIELD_MANAGER, owned_by};
+use super::arguments::SecretAccess;
 use super::cache::Key;
 use super::credential::Digest;
 
@@ -39,6 +40,14 @@ pub(crate) struct IssuedToken {
     pub(crate) value: Secret,
     pub(crate) expires: Timestamp,
     pub(crate) renew: Instant,
+}
+
+/// A token that was handed to agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HandedToken {
+    expires: Timestamp,
+    /// The version of the Secret.
+    version: Option<String>,
 }
 
 /// Exchanges the App's key for a token. Blocks.
@@ -82,7 +91,7 @@ pub(crate) async fn find(context: &Context, key: &Key, of: &Digest) -> Option<Is
     Some(IssuedToken { value: Secret::new(value.0), expires, renew: Instant::now() + left })
 }
 
-/// Hands a token to the agents of a GatewaySync, once.
+/// Hands a token to the agents of a GatewaySync, and again where the Secret was changed or deleted.
 pub(crate) async fn publish(
     context: &Context,
     key: &Key,
@@ -90,11 +99,18 @@ pub(crate) async fn publish(
     of: &Digest,
     token: &IssuedToken,
 ) -> Result<(), String> {
-    if context.memories.with(key, |memory| memory.token == Some(token.expires)) {
+    let name = github_token_secret(&key.name);
+    let at = Key::new(&key.namespace, &name);
+    let seen = context.cache.secret_version(&at);
+    let is_watched = context.settings.secret_access == SecretAccess::Watch;
+    let is_there = |handed: &HandedToken| {
+        handed.expires == token.expires && (handed.version == seen || !is_watched)
+    };
+    if context.memories.with(key, |memory| memory.token.as_ref().is_some_and(is_there)) {
         return Ok(());
     }
     context.check_leading().map_err(|error| error.to_string())?;
-    let mut metadata = owned_by(sync, github_token_secret(&key.name));
+    let mut metadata = owned_by(sync, name.clone());
     let annotations =
         [(Annotation::TokenFor, mark(of)), (Annotation::TokenExpiresAt, token.expires.to_string())];
     let annotations = annotations.map(|(name, value)| (name.as_str().to_owned(), value));
@@ -107,11 +123,14 @@ pub(crate) async fn publish(
         ..Object::default()
     };
     let api: Api<Object> = Api::namespaced(context.shared.client.clone(), &key.namespace);
-    let name = github_token_secret(&key.name);
     let parameters = PatchParams::apply(FIELD_MANAGER).force();
     // The error names what failed, and never what was written.
     let mut attempts = BINDING_ATTEMPTS;
-    while let Err(error) = api.patch(&name, &parameters, &Patch::Apply(&secret)).await {
+    let written = loop {
+        let error = match api.patch_metadata(&name, &parameters, &Patch::Apply(&secret)).await {
+            Ok(written) => break written,
+            Err(error) => error,
+        };
         attempts -= 1;
         // The API server takes a moment to learn of a right that this pass has bound.
         if attempts == 0 || !is_forbidden(&error) || context.settings.token_writer.is_none() {
@@ -119,8 +138,11 @@ pub(crate) async fn publish(
         }
         tokio::time::sleep(BINDING_WAIT).await;
         context.check_leading().map_err(|error| error.to_string())?;
-    }
-    context.memories.with(key, |memory| memory.token = Some(token.expires));
+    };
+    let version = written.metadata.resource_version;
+    context.cache.saw_secret(&at, version.clone());
+    let handed = HandedToken { expires: token.expires, version };
+    context.memories.with(key, |memory| memory.token = Some(handed));
     Ok(())
 }
 

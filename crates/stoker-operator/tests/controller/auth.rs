@@ -4,6 +4,7 @@ use std::fs;
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::rbac::v1::RoleBinding;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 use stoker_api::condition::ConditionType;
 use stoker_api::names::Annotation;
@@ -12,8 +13,9 @@ use stoker_testkit::git::github::GitHubApp;
 use stoker_testkit::git::http::{Auth, HttpServer};
 use stoker_testkit::git::ssh::{Kind, SshServer};
 use stoker_testkit::object::secret;
+use stoker_testkit::proxy::{EventFault, Fault, FaultProxy, Match, Verb};
 
-use crate::world::{World, eventually, is_true, quiet_sync, version};
+use crate::world::{World, cluster, eventually, is_true, quiet_sync, version};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_awaited_used_and_rotated() {
@@ -231,4 +233,119 @@ async fn a_secret_file_of_the_operator_counts_once_it_is_filled() {
     fs::write(path, "secret").unwrap();
     world.patch("plant", json!({"metadata": {"annotations": {"touched": "yes"}}})).await;
     world.until_reason("plant", ConditionType::WebhookReady, "ListenerActive").await;
+}
+
+/// Makes a GatewaySync `plant` with a GitHub App whose key is in the Secret `app`.
+async fn sync_with_app(world: &World, app: &GitHubApp, repo: &Repo) {
+    world.secret(&secret("app", [("private-key.pem", app.private_key())])).await;
+    let ids = (app.app_id().parse().unwrap(), app.installation_id().parse().unwrap());
+    let sync = quiet_sync("plant", &app.mount("plant", repo)).github_app(ids, "app");
+    let sync = sync.spec(|spec| {
+        spec.git.allow_insecure_http = Some(true);
+        let auth = spec.git.auth.as_mut().unwrap();
+        auth.github_app.as_mut().unwrap().api_base_url = Some(app.api_url());
+    });
+    world.sync(sync).await;
+}
+
+/// Waits until agents have a token that is not for these credentials, and returns for which it is.
+async fn token_for(world: &World, before: Option<&str>) -> String {
+    eventually("agents have a token", || async {
+        let found = world.api::<Secret>().get_opt("stoker-github-token-plant").await.unwrap()?;
+        let mark = found.metadata.annotations?.remove(Annotation::TokenFor.as_str())?;
+        (Some(&*mark) != before).then_some(mark)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_secret_of_a_token_is_written_again_when_it_is_deleted_or_changed() {
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let app = GitHubApp::start().unwrap();
+    let world = World::start().await;
+    sync_with_app(&world, &app, &repo).await;
+    world.until_announced("plant", &first).await;
+    token_for(&world, None).await;
+    let api = world.api::<Secret>();
+    let handed = api.get("stoker-github-token-plant").await.unwrap();
+    api.delete("stoker-github-token-plant", &DeleteParams::default()).await.unwrap();
+    eventually("the Secret is there again", || async {
+        let found = api.get_opt("stoker-github-token-plant").await.unwrap()?;
+        (found.metadata.uid != handed.metadata.uid && found.data == handed.data).then_some(())
+    })
+    .await;
+    let patch = Patch::Merge(json!({ "data": { "token": null } }));
+    api.patch("stoker-github-token-plant", &PatchParams::default(), &patch).await.unwrap();
+    eventually("the token is there again", || async {
+        (api.get("stoker-github-token-plant").await.unwrap().data == handed.data).then_some(())
+    })
+    .await;
+    assert_eq!(app.tokens(), 1);
+}
+
+// F3: what a rotated key gets is not kept for those who still have the old one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_kept_for_the_credentials_that_got_it() {
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let app = GitHubApp::start().unwrap();
+    let world = World::with(&["--secret-access=get"]).await;
+    sync_with_app(&world, &app, &repo).await;
+    world.until_announced("plant", &first).await;
+    let before = token_for(&world, None).await;
+    // The same key, and another Secret all the same: both get tokens.
+    let rotated = format!("{}\n\n", app.private_key());
+    world.secret(&secret("app", [("private-key.pem", &*rotated)])).await;
+    app.revoke();
+    let second = repo.commit(version("2")).unwrap();
+    world.recheck("plant").await;
+    world.until_announced("plant", &second).await;
+    token_for(&world, Some(&before)).await;
+    assert_eq!(app.tokens(), 1, "since the first was revoked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_of_push_events_that_can_not_be_read_does_not_count_as_missing() {
+    let (repo, _) = Repo::with(version("1")).unwrap();
+    let server = HttpServer::start().unwrap();
+    let proxy = FaultProxy::start(cluster().config().await).unwrap();
+    let mut world = World::behind(&proxy, &[]).await;
+    world.secret(&secret("push", [("hmac-key", "x")])).await;
+    let refused = proxy.fault(Match::verb(Verb::Get).resource("secrets"), Fault::Status(500));
+    world.restart();
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo)).webhook("push")).await;
+    let ready = ConditionType::WebhookReady;
+    let unread = world.until_reason("plant", ready, "Progressing").await;
+    assert_eq!(unread.status, "Unknown");
+    refused.lift();
+    world.annotate("plant", Annotation::RecheckAt, "2026-01-01T00:00:00Z").await;
+    assert_eq!(world.until_reason("plant", ready, "ListenerActive").await.status, "True");
+    // Neither does what was read before.
+    let refused = proxy.fault(Match::verb(Verb::Get).resource("secrets"), Fault::Status(500));
+    world.secret(&secret("push", [("hmac-key", "y")])).await;
+    refused.until_hits(1).await;
+    world.gateway("ignition-0", "plant").await;
+    let sync = world.until("plant", "the gateway is found", |status| {
+        status.gateways.is_some_and(|count| count.discovered == 1)
+    });
+    assert!(is_true(&sync.await.status.unwrap(), ready));
+}
+
+// Where it was deleted while there was no watch, the list that follows shows it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_is_deleted_while_the_watch_fails_is_missed_at_once() {
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let server = HttpServer::start().unwrap();
+    let proxy = FaultProxy::start(cluster().config().await).unwrap();
+    let mut world = World::behind(&proxy, &[]).await;
+    world.restart();
+    world.secret(&secret("git", [("token", "x")])).await;
+    let sync = quiet_sync("plant", &server.mount("plant", &repo)).token("git");
+    world.sync(sync.spec(|spec| spec.git.allow_insecure_http = Some(true))).await;
+    world.until_announced("plant", &first).await;
+    let watches = Match::verb(Verb::Watch).resource("secrets");
+    proxy.until_watches(&watches, 1).await;
+    let gone = proxy.fault(watches, Fault::Event(EventFault::Gone)).times(1);
+    world.api::<Secret>().delete("git", &DeleteParams::default()).await.unwrap();
+    gone.until_hits(1).await;
+    world.until_reason("plant", ConditionType::RefResolved, "SecretNotFound").await;
 }

@@ -26,5 +26,9 @@ fn judge(facts: &Facts<'_>) -> Option<Judgement> {
             Reason::SecretNotFound,
             "the Secret of spec.webhook.secretRef, or its key, does not exist",
         )),
+        Receiver::SecretUnread => Some(Judgement::unknown(
+            Reason::Progressing,
+            "failed to read the Secret of spec.webhook.secretRef; the controller tries again",
+        )),
     }
 }
