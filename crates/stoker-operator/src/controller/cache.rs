@@ -27,7 +27,7 @@ use table::Table;
 use tables::Tables;
 
 pub(crate) use known::{Known, Undecodable};
-pub(crate) use owned::{Bound, PublishedMetadata};
+pub(crate) use owned::{Bound, PublishedMetadata, account};
 
 /// The name of an object in its namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -24,7 +24,7 @@ use stoker_core::reconcile::{
 
 use tokio::time::Instant;
 
-use super::cache::{Belongings, Key};
+use super::cache::{Belongings, Key, account};
 use super::credential::PushSecretState;
 use super::remote::Demand;
 use super::token::IssuedToken;
@@ -111,7 +111,7 @@ pub(crate) async fn observe(
         emergency: context.cache.emergency(),
         receiver,
         legacy: legacy::reports(context, key, &pods).await?,
-        token_writer: token_writer(context, &belongings),
+        token_writer: token_writer(context, key, &belongings),
         injection: Some(Arc::clone(&context.settings.admission)),
         pods,
     };
@@ -130,12 +130,13 @@ pub(crate) async fn observe(
 }
 
 /// Says whether the controller may write the tokens of GitHub Apps.
-fn token_writer(context: &Context, belongings: &Belongings) -> TokenWriter {
+fn token_writer(context: &Context, key: &Key, belongings: &Belongings) -> TokenWriter {
     let Some(wanted) = &context.settings.token_writer else { return TokenWriter::NotManaged };
+    let account = account(&key.namespace, &context.shared.namespace, &wanted.account);
     let is_bound = belongings
         .token_binding
         .as_ref()
-        .is_some_and(|bound| bound.role == wanted.role && bound.accounts.contains(&wanted.account));
+        .is_some_and(|bound| bound.role == wanted.role && bound.accounts.contains(&account));
     TokenWriter::Managed { is_bound }
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct PublishedMetadata {
 pub(crate) struct Bound {
     /// The name of the role or cluster role.
     pub(crate) role: String,
-    /// The service accounts.
+    /// The subjects, as [`account`] names them; no account has the name of any other subject.
     pub(crate) accounts: BTreeSet<String>,
 }
 
@@ -101,10 +101,22 @@ impl From<Role> for Owned<Option<u8>> {
 
 impl From<RoleBinding> for Owned<Bound> {
     fn from(binding: RoleBinding) -> Self {
+        let own = binding.metadata.namespace.as_deref().unwrap_or_default();
         let subjects = binding.subjects.iter().flatten();
-        let accounts = subjects.filter(|subject| subject.kind == "ServiceAccount");
-        let accounts = accounts.map(|subject| subject.name.clone()).collect();
+        let accounts = subjects.map(|subject| match subject.kind.as_str() {
+            "ServiceAccount" => {
+                account(own, subject.namespace.as_deref().unwrap_or_default(), &subject.name)
+            }
+            kind => format!("{kind}:{}", subject.name),
+        });
+        let accounts = accounts.collect();
         let bound = Bound { role: binding.role_ref.name, accounts };
         Self::new(&binding.metadata, bound)
     }
+}
+
+/// Names a service account that a RoleBinding of the namespace `own` binds: by its name alone where
+/// it is one of that namespace.
+pub(crate) fn account(own: &str, namespace: &str, name: &str) -> String {
+    if namespace == own { name.to_owned() } else { format!("{namespace}:{name}") }
 }
