@@ -1,15 +1,19 @@
 //! Small things about the API server that several steps share.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use kube::api::{Api, ListParams, ObjectMeta};
-use kube::{Resource as _, ResourceExt as _};
-use stoker_api::GatewaySync;
+use kube::core::NamespaceResourceScope;
+use kube::{Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
 use stoker_api::names::{Label, MANAGED_BY};
+use stoker_api::{GatewaySync, SyncProfile};
 use stoker_runtime::admin::Check;
 
+use super::apply::is_not_found;
 use super::cache::Key;
-use super::{Context, Error};
+use super::{Context, Error, fleet};
 use crate::run::Shared;
 
 /// The name under which the controller owns fields.
@@ -17,23 +21,20 @@ pub(crate) const FIELD_MANAGER: &str = "stoker-controller";
 
 const DEFINITIONS_CHECK: Duration = Duration::from_secs(5);
 
-/// Waits until the API server knows GatewaySyncs.
+/// Waits until the API server knows the kinds that the controller watches.
 pub(crate) async fn wait_for_definitions(shared: &Shared, ready: &Check) {
-    let api: Api<GatewaySync> = match shared.watch_namespaces.first() {
-        Some(namespace) => Api::namespaced(shared.client.clone(), namespace),
-        None => Api::all(shared.client.clone()),
-    };
     let mut is_told = false;
-    while let Err(kube::Error::Api(status)) =
-        api.list_metadata(&ListParams::default().limit(1)).await
-    {
-        if status.code != 404 {
+    loop {
+        let missing = [unknown::<GatewaySync>(shared).await, unknown::<SyncProfile>(shared).await];
+        let missing: Vec<String> = missing.into_iter().flatten().collect();
+        if missing.is_empty() {
             return;
         }
         if !is_told {
+            let (kinds, command) = (missing.join(", "), "stoker-operator crds apply");
             let message = "the custom resource definitions are missing";
-            tracing::error!(command = "stoker-operator crds apply", "{message}");
-            ready.fail(format!("{message}: run stoker-operator crds apply"));
+            tracing::error!(kinds, command, "{message}");
+            ready.fail(format!("{message} of {kinds}: run {command}"));
             is_told = true;
         }
         tokio::select! {
@@ -41,6 +42,19 @@ pub(crate) async fn wait_for_definitions(shared: &Shared, ready: &Check) {
             () = shared.shutdown.requested() => return,
         }
     }
+}
+
+/// Returns the name of a kind that the API server does not know.
+async fn unknown<K>(shared: &Shared) -> Option<String>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Debug,
+{
+    let api = fleet::api::<K>(&shared.client, shared.watch_namespaces.first().map(String::as_str));
+    let listed = api.list_metadata(&ListParams::default().limit(1)).await;
+    listed.is_err_and(|error| is_not_found(&error)).then(|| K::kind(&()).into_owned())
 }
 
 /// Returns the metadata of an object that belongs to a GatewaySync and goes with it.
