@@ -248,7 +248,7 @@ impl Cache {
     pub(crate) fn on_map(&self, scope: Option<&str>, change: Change<ConfigMap>) -> Vec<Key> {
         self.write(|tables| {
             let changed = tables.maps.change(scope, change.map(Owned::from));
-            owners(&changed, &tables.maps)
+            tables.served(owners(&changed, &tables.maps))
         })
     }
 
@@ -256,7 +256,7 @@ impl Cache {
     pub(crate) fn on_role(&self, scope: Option<&str>, change: Change<Role>) -> Vec<Key> {
         self.write(|tables| {
             let changed = tables.roles.change(scope, change.map(Owned::from));
-            owners(&changed, &tables.roles)
+            tables.served(owners(&changed, &tables.roles))
         })
     }
 
@@ -264,7 +264,7 @@ impl Cache {
     pub(crate) fn on_binding(&self, scope: Option<&str>, change: Change<RoleBinding>) -> Vec<Key> {
         self.write(|tables| {
             let changed = tables.bindings.change(scope, change.map(Owned::from));
-            owners(&changed, &tables.bindings)
+            tables.served(owners(&changed, &tables.bindings))
         })
     }
 

@@ -135,7 +135,13 @@ impl Tables {
                 None => keys.extend(self.syncs_in(&BTreeSet::from([pod.namespace.clone()]))),
             }
         }
-        keys.into_iter().filter(|key| self.syncs.get(key).is_some()).collect()
+        self.served(keys.into_iter().collect())
+    }
+
+    /// Returns those of these GatewaySyncs that this operator serves.
+    pub(super) fn served(&self, mut keys: Vec<Key>) -> Vec<Key> {
+        keys.retain(|key| self.syncs.get(key).is_some());
+        keys
     }
 
     pub(super) fn syncs_in(&self, namespaces: &BTreeSet<String>) -> Vec<Key> {
