@@ -143,6 +143,14 @@ impl Cache {
         })
     }
 
+    /// Returns every SyncProfile that can't be read.
+    pub(crate) fn unreadable_profiles(&self) -> Vec<(Key, Undecodable)> {
+        self.read(|tables| {
+            let profiles = tables.unreadable_profiles.iter();
+            profiles.map(|(key, fault)| (key.clone(), fault.clone())).collect()
+        })
+    }
+
     /// Returns how many gateways use a SyncProfile.
     pub(crate) fn users_of(&self, profile: &Key) -> usize {
         self.read(|tables| {
@@ -274,17 +282,19 @@ impl Cache {
         scope: Option<&str>,
         change: Change<DeserializeGuard<SyncProfile>>,
     ) -> Vec<Key> {
-        let change = match change {
+        // For gateways a SyncProfile that can't be read is like none.
+        let (change, unreadable) = match change {
             Change::Applied(key, DeserializeGuard(Ok(profile))) => {
-                Change::Applied(key, Arc::new(profile))
+                (Change::Applied(key.clone(), Arc::new(profile)), Change::Deleted(key))
             }
-            // A SyncProfile that can't be read is like none.
-            Change::Applied(key, DeserializeGuard(Err(_))) | Change::Deleted(key) => {
-                Change::Deleted(key)
+            Change::Applied(key, DeserializeGuard(Err(invalid))) => {
+                (Change::Deleted(key.clone()), Change::Applied(key, Undecodable::from(invalid)))
             }
-            Change::Listed(keys) => Change::Listed(keys),
+            Change::Deleted(key) => (Change::Deleted(key.clone()), Change::Deleted(key)),
+            Change::Listed(keys) => (Change::Listed(keys.clone()), Change::Listed(keys)),
         };
         self.write(|tables| {
+            tables.unreadable_profiles.change(scope, unreadable);
             let changed = tables.profiles.change(scope, change);
             self.profiles_changed.notify_one();
             let namespaces = changed.keys.into_iter().map(|key| key.namespace);

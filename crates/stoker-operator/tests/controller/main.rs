@@ -12,6 +12,7 @@ mod leader;
 mod legacy;
 mod neighbour;
 mod policy;
+mod profile;
 mod refs;
 mod rights;
 mod tell;

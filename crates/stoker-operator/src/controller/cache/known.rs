@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kube::core::DeserializeGuard;
+use kube::core::error_boundary::InvalidObject;
 use stoker_api::GatewaySync;
 
 /// A GatewaySync as far as it could be read.
@@ -14,7 +15,7 @@ pub(crate) enum Known {
     Undecodable(Undecodable),
 }
 
-/// A GatewaySync that could not be read.
+/// A GatewaySync or SyncProfile that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Undecodable {
     /// What is wrong with it.
@@ -59,13 +60,19 @@ impl From<DeserializeGuard<GatewaySync>> for Known {
                 sync.metadata.managed_fields = None;
                 Self::Sync(Arc::new(sync))
             }
-            Err(invalid) => Self::Undecodable(Undecodable {
-                fault: invalid.error,
-                generation: invalid.metadata.generation,
-                resource_version: invalid.metadata.resource_version,
-                finalizers: invalid.metadata.finalizers.unwrap_or_default(),
-                is_deleted: invalid.metadata.deletion_timestamp.is_some(),
-            }),
+            Err(invalid) => Self::Undecodable(invalid.into()),
+        }
+    }
+}
+
+impl From<InvalidObject> for Undecodable {
+    fn from(invalid: InvalidObject) -> Self {
+        Self {
+            fault: invalid.error,
+            generation: invalid.metadata.generation,
+            resource_version: invalid.metadata.resource_version,
+            finalizers: invalid.metadata.finalizers.unwrap_or_default(),
+            is_deleted: invalid.metadata.deletion_timestamp.is_some(),
         }
     }
 }

@@ -12,7 +12,7 @@ use stoker_core::repair::Cause;
 
 use super::owned::{Bound, Owned, OwnedMap, PublishedMetadata};
 use super::table::Table;
-use super::{Belongings, Key, Known};
+use super::{Belongings, Key, Known, Undecodable};
 use crate::controller::repair::{Injected, Need};
 
 /// Everything that the watches have seen.
@@ -27,6 +27,7 @@ pub(super) struct Tables {
     pub(super) roles: Table<Owned<Option<u8>>>,
     pub(super) bindings: Table<Owned<Bound>>,
     pub(super) profiles: Table<Arc<SyncProfile>>,
+    pub(super) unreadable_profiles: Table<Undecodable>,
     pub(super) secrets: Table<String>,
     pub(super) emergency: Option<String>,
 }
