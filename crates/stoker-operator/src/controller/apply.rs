@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
-use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use kube::core::{DeserializeGuard, NamespaceResourceScope};
 use kube::{Resource, ResourceExt as _};
 use serde::Serialize;
@@ -24,8 +24,7 @@ use stoker_core::reconcile::{Write, emergency};
 
 use super::api::{FIELD_MANAGER, owned_by};
 use super::cache::{Key, Known, PublishedMetadata};
-use super::watch::Change;
-use super::{Context, Error, Next, TokenWriter};
+use super::{Context, Error, Next, TokenWriter, fleet};
 
 /// How soon a pass follows one that wrote over something that it had not seen yet.
 const CONFLICT_RETRY: Duration = Duration::from_millis(200);
@@ -91,19 +90,41 @@ pub(crate) async fn apply(
 }
 
 /// Reads what was written meanwhile: a watch may be late, or may have lost the change.
-async fn refresh(context: &Context, key: &Key) {
-    let maps: Api<ConfigMap> = Api::namespaced(context.shared.client.clone(), &key.namespace);
+pub(crate) async fn refresh(context: &Context, key: &Key) {
+    let cache = &context.cache;
     let metadata = Key::new(&key.namespace, &names::metadata_config_map(&key.name));
-    match maps.get_opt(&metadata.name).await {
-        Ok(Some(map)) => drop(context.cache.on_map(None, Change::Applied(metadata, map))),
-        Ok(None) => drop(context.cache.on_map(None, Change::Deleted(metadata))),
-        Err(_) => {}
+    if let Some(reported) = cache.map_version(&metadata)
+        && let Ok(found) = read(context, &metadata, Some(&fleet::owned_selector())).await
+    {
+        cache.read_map(&metadata, &reported, found);
     }
-    let syncs: Api<DeserializeGuard<GatewaySync>> =
-        Api::namespaced(context.shared.client.clone(), &key.namespace);
-    if let Ok(Some(sync)) = syncs.get_opt(&key.name).await {
-        context.cache.on_sync(None, Change::Applied(key.clone(), sync));
+    let selector = context.shared.watch_label_selector.as_deref();
+    if let Some(reported) = cache.sync_version(key)
+        && let Ok(found) = read::<DeserializeGuard<GatewaySync>>(context, key, selector).await
+    {
+        let uid = |sync: &DeserializeGuard<GatewaySync>| sync.meta().uid.clone();
+        let holds = |uid: String| context.settings.shard.is_none_or(|shard| shard.holds(&uid));
+        let found = found.filter(|sync| holds(uid(sync).unwrap_or_default()));
+        cache.read_sync(key, &reported, found);
     }
+}
+
+/// Reads an object as a watch with this selector reports it: none where it is gone, or left out.
+async fn read<K>(
+    context: &Context,
+    key: &Key,
+    selector: Option<&str>,
+) -> Result<Option<K>, kube::Error>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Debug,
+{
+    let api: Api<K> = Api::namespaced(context.shared.client.clone(), &key.namespace);
+    let mut only = ListParams::default().fields(&format!("metadata.name={}", key.name));
+    only.label_selector = selector.map(ToOwned::to_owned);
+    Ok(api.list(&only).await?.items.pop())
 }
 
 async fn apply_one(

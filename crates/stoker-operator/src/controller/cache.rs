@@ -198,6 +198,42 @@ impl Cache {
         })
     }
 
+    /// Returns the version of a GatewaySync that was reported last.
+    pub(crate) fn sync_version(&self, key: &Key) -> Option<String> {
+        self.read(|tables| tables.sync_version(key).map(ToOwned::to_owned))
+    }
+
+    /// Takes note of a GatewaySync that was read after this version of it had been reported; none
+    /// where it is gone. What the watch has reported since counts more.
+    pub(crate) fn read_sync(
+        &self,
+        key: &Key,
+        reported: &str,
+        found: Option<DeserializeGuard<GatewaySync>>,
+    ) {
+        self.write(|tables| {
+            if tables.sync_version(key) == Some(reported) {
+                let change = Change::of(key.clone(), found.map(Known::from));
+                tables.syncs.change(None, change);
+            }
+        });
+    }
+
+    /// Returns the version of a ConfigMap with metadata that was reported last.
+    pub(crate) fn map_version(&self, key: &Key) -> Option<String> {
+        self.read(|tables| tables.map_version(key).map(ToOwned::to_owned))
+    }
+
+    /// Takes note of a ConfigMap with metadata, as [`Cache::read_sync`] does.
+    pub(crate) fn read_map(&self, key: &Key, reported: &str, found: Option<ConfigMap>) {
+        self.write(|tables| {
+            if tables.map_version(key) == Some(reported) {
+                let change = Change::of(key.clone(), found.map(Owned::from));
+                tables.maps.change(None, change);
+            }
+        });
+    }
+
     /// Takes note of a GatewaySync that another shard holds: where it is, pods have to name theirs.
     pub(crate) fn on_foreign_sync(&self, key: Key) -> Vec<Key> {
         self.write(|tables| {
@@ -383,11 +419,122 @@ impl Display for Key {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::rbac::v1::Subject;
     use stoker_api::condition::SyncStatus;
     use stoker_api::names::{self, Label};
     use stoker_testkit::object::{config_map, gateway_sync};
 
     use super::*;
+
+    fn cache_with(sync: GatewaySync) -> Cache {
+        let cache = Cache::default();
+        let key = Key::of(&sync);
+        cache.on_sync(None, Change::Applied(key, DeserializeGuard(Ok(sync))));
+        cache
+    }
+
+    fn versioned(version: &str) -> GatewaySync {
+        let mut sync = gateway_sync("plant").namespace("line").build();
+        sync.metadata.resource_version = Some(version.to_owned());
+        sync
+    }
+
+    #[test]
+    fn what_was_read_counts_only_while_the_watch_reports_nothing_else() {
+        let key = Key::new("line", "plant");
+        let read = |version: &str| Some(DeserializeGuard(Ok(versioned(version))));
+        let cache = cache_with(versioned("3"));
+        cache.read_sync(&key, "3", read("5"));
+        assert_eq!(cache.sync_version(&key).as_deref(), Some("5"));
+        cache.on_sync(None, Change::Applied(key.clone(), DeserializeGuard(Ok(versioned("7")))));
+        cache.read_sync(&key, "5", read("6"));
+        cache.read_sync(&key, "5", None);
+        assert_eq!(cache.sync_version(&key).as_deref(), Some("7"));
+        cache.on_sync(None, Change::Deleted(key.clone()));
+        cache.read_sync(&key, "7", read("8"));
+        assert_eq!(cache.sync_version(&key), None, "it was deleted after it was read");
+        cache.on_sync(None, Change::Applied(key.clone(), DeserializeGuard(Ok(versioned("9")))));
+        cache.read_sync(&key, "9", None);
+        assert_eq!(cache.sync_version(&key), None, "the watch has lost its deletion");
+    }
+
+    #[test]
+    fn metadata_that_was_read_counts_only_while_the_watch_reports_nothing_else() {
+        let key = Key::new("line", &names::metadata_config_map("plant"));
+        let map = |version: &str| {
+            let mut map = config_map(&key.name, [("key", "value")]);
+            map.metadata.resource_version = Some(version.to_owned());
+            map
+        };
+        let cache = Cache::default();
+        cache.on_map(None, Change::Applied(key.clone(), map("3")));
+        cache.read_map(&key, "2", Some(map("1")));
+        assert_eq!(cache.map_version(&key).as_deref(), Some("3"));
+        cache.read_map(&key, "3", Some(map("4")));
+        assert_eq!(cache.map_version(&key).as_deref(), Some("4"));
+        cache.read_map(&key, "4", None);
+        assert_eq!(cache.map_version(&key), None);
+    }
+
+    // Every report of a GatewaySync that another operator serves would cost a request.
+    #[test]
+    fn what_belongs_to_a_gatewaysync_that_is_not_served_wakes_nobody() {
+        let cache = cache_with(versioned("1"));
+        let owned = |sync: &str| {
+            let mut map = config_map(&names::status_config_map(sync, 0), [("key", "value")]);
+            let label = (Label::CrName.as_str().to_owned(), sync.to_owned());
+            map.metadata.labels = Some(BTreeMap::from([label]));
+            let key = Key::new("line", &names::status_config_map(sync, 0));
+            cache.on_map(None, Change::Applied(key, map))
+        };
+        assert_eq!(owned("plant"), [Key::new("line", "plant")]);
+        assert_eq!(owned("other"), []);
+    }
+
+    // A Secret may be deleted while there is no watch.
+    #[test]
+    fn a_secret_that_a_list_does_not_show_wakes_who_names_it() {
+        let key = Key::new("line", "plant");
+        let cache = cache_with(gateway_sync("plant").namespace("line").token("git").build());
+        let git = Key::new("line", "git");
+        assert!(cache.is_secret_named(&git) && !cache.is_secret_named(&key));
+        cache.on_secret(&git, Some("1".to_owned()));
+        assert_eq!(cache.keep_secrets(Some("line"), &HashSet::from([git.clone()])), []);
+        assert_eq!(cache.keep_secrets(Some("other"), &HashSet::new()), []);
+        assert_eq!(cache.keep_secrets(Some("line"), &HashSet::new()), [key]);
+        assert_eq!(cache.secret_version(&git), None);
+    }
+
+    // Whoever may write RoleBindings would otherwise keep what was added to ours.
+    #[test]
+    fn a_binding_with_a_stranger_is_not_the_one_that_we_would_write() {
+        let bound = |subjects: &[(&str, &str, &str)]| {
+            let subject = |(kind, namespace, name): &(&str, &str, &str)| Subject {
+                kind: (*kind).to_owned(),
+                namespace: Some((*namespace).to_owned()),
+                name: (*name).to_owned(),
+                ..Subject::default()
+            };
+            let mut binding = RoleBinding::default();
+            binding.metadata.namespace = Some("line".to_owned());
+            binding.subjects = Some(subjects.iter().map(subject).collect());
+            let key = Key::new("line", &names::agent_role("plant"));
+            let cache = Cache::default();
+            cache.on_binding(None, Change::Applied(key, binding));
+            cache.belongings(&Key::new("line", "plant"), None).bound
+        };
+        let own = ("ServiceAccount", "line", "ignition");
+        let ours = Some(BTreeSet::from(["ignition".to_owned()]));
+        assert_eq!(bound(&[own]), ours);
+        for stranger in [
+            ("ServiceAccount", "other", "ignition"),
+            ("User", "", "ignition"),
+            ("Group", "", "everyone"),
+        ] {
+            assert_ne!(bound(&[own, stranger]), ours, "{stranger:?}");
+            assert_ne!(bound(&[stranger]), ours, "{stranger:?}");
+        }
+    }
 
     // The emergency stop reaches those first that would change files.
     #[test]

@@ -16,7 +16,7 @@ use stoker_api::contract::cap;
 use stoker_api::gatewaysync::GatewaySyncStatus;
 use tokio::time::Instant;
 
-use super::apply::{Applied, is_conflict, is_not_found};
+use super::apply::{Applied, is_conflict, is_not_found, refresh};
 use super::cache::{Key, Undecodable};
 use super::{Context, Error, Next};
 
@@ -57,7 +57,10 @@ pub(crate) async fn publish(
     let parameters = PatchParams::default();
     match context.syncs(key).patch_status(&key.name, &parameters, &Patch::Merge(&patch)).await {
         Ok(_) => Ok(Published::Written(Box::new(status))),
-        Err(error) if is_conflict(&error) => Ok(Published::Deferred(CONFLICT_RETRY)),
+        Err(error) if is_conflict(&error) => {
+            refresh(context, key).await;
+            Ok(Published::Deferred(CONFLICT_RETRY))
+        }
         // It was deleted meanwhile.
         Err(error) if is_not_found(&error) => Ok(Published::Unchanged),
         Err(source) => Err(Error::Publish { key: key.clone(), source: Box::new(source) }),

@@ -120,6 +120,14 @@ fn report(kind: &'static str, error: &watcher::Error, failures: u32) {
 }
 
 impl<K> Change<K> {
+    /// Returns the change that says what an object is; none where it is gone.
+    pub(crate) fn of(key: Key, object: Option<K>) -> Self {
+        match object {
+            Some(object) => Self::Applied(key, object),
+            None => Self::Deleted(key),
+        }
+    }
+
     /// Turns the object of a change into another.
     pub(crate) fn map<T>(self, map: impl FnOnce(K) -> T) -> Change<T> {
         match self {

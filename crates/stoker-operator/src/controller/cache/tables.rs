@@ -64,6 +64,22 @@ impl Tables {
         belongings
     }
 
+    /// Returns the version of a GatewaySync.
+    pub(super) fn sync_version(&self, key: &Key) -> Option<&str> {
+        match self.syncs.get(key)? {
+            Known::Sync(sync) => sync.metadata.resource_version.as_deref(),
+            Known::Undecodable(fault) => fault.resource_version.as_deref(),
+        }
+    }
+
+    /// Returns the version of a ConfigMap with metadata.
+    pub(super) fn map_version(&self, key: &Key) -> Option<&str> {
+        match &self.maps.get(key)?.object {
+            OwnedMap::Metadata(metadata) => metadata.resource_version.as_deref(),
+            OwnedMap::Reports(_) | OwnedMap::Other => None,
+        }
+    }
+
     /// Returns the GatewaySyncs of which a gateway reports that it is in the middle of a sync.
     pub(super) fn syncing(&self) -> BTreeSet<Key> {
         let is_syncing = |report: &Result<Report, String>| {
