@@ -166,7 +166,7 @@ async fn publish_pause(
     next: &Metadata,
     observed_version: Option<String>,
 ) -> Result<(), Fault> {
-    let published = context.cache.belongings(key, sync.metadata.uid.as_deref()).metadata;
+    let published = context.cache.metadata(key, sync.metadata.uid.as_deref());
     let Some(published) = published.and_then(|published| published.content.ok()) else {
         return Ok(());
     };
@@ -185,7 +185,7 @@ pub(crate) async fn stop_all(context: &Context, reason: &str) {
         let paused_by = Some(paused_by.clone());
         async move {
             let Some(Known::Sync(sync)) = context.cache.sync(&key) else { return };
-            let published = context.cache.belongings(&key, sync.metadata.uid.as_deref()).metadata;
+            let published = context.cache.metadata(&key, sync.metadata.uid.as_deref());
             let Some(PublishedMetadata { content: Ok(published), resource_version }) = published
             else {
                 return;
@@ -222,7 +222,7 @@ async fn want_reports(
     sync: &GatewaySync,
     shard: u8,
 ) -> Result<(), Fault> {
-    let published = context.cache.belongings(key, sync.metadata.uid.as_deref()).metadata;
+    let published = context.cache.metadata(key, sync.metadata.uid.as_deref());
     let published = published.and_then(|published| published.content.ok());
     if published.is_none_or(|metadata| metadata.status_shards <= shard) {
         return Ok(());

@@ -15,14 +15,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::core::DeserializeGuard;
-use stoker_api::contract::report::Report;
 use stoker_api::{GatewaySync, SyncProfile};
 use stoker_core::gateway::{Choice, Pod};
 use tokio::sync::Notify;
 
 use super::repair::{Injected, Need};
 use super::watch::Change;
-use owned::Owned;
+use owned::{Owned, Reports};
 use table::Table;
 use tables::Tables;
 
@@ -44,7 +43,7 @@ pub(crate) struct Belongings {
     /// Its status objects.
     pub(crate) shards: BTreeSet<u8>,
     /// The reports in them.
-    pub(crate) reports: BTreeMap<String, Result<Report, String>>,
+    pub(crate) reports: Reports,
     /// The status objects that have a report, by the name of the pod.
     pub(crate) places: BTreeMap<String, Vec<u8>>,
     /// How many status objects the agents' Role covers.
@@ -109,6 +108,11 @@ impl Cache {
     /// Returns what belongs to a GatewaySync with this UID.
     pub(crate) fn belongings(&self, key: &Key, uid: Option<&str>) -> Belongings {
         self.read(|tables| tables.belongings(key, uid))
+    }
+
+    /// Returns the metadata of a GatewaySync with this UID.
+    pub(crate) fn metadata(&self, key: &Key, uid: Option<&str>) -> Option<PublishedMetadata> {
+        self.read(|tables| tables.metadata(key, uid).cloned())
     }
 
     /// Returns the pods of a GatewaySync that have not ended, in the order of their names.
@@ -421,6 +425,7 @@ impl Display for Key {
 mod tests {
     use k8s_openapi::api::rbac::v1::Subject;
     use stoker_api::condition::SyncStatus;
+    use stoker_api::contract::report::Report;
     use stoker_api::names::{self, Label};
     use stoker_testkit::object::{config_map, gateway_sync};
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use stoker_api::chain::Chain;
 use stoker_api::condition::{Reason, Requester, Trigger};
-use stoker_api::gatewaysync::{Auth, AuthMethod, Polling};
+use stoker_api::gatewaysync::{Auth, AuthMethod, GatewaySyncStatus, Polling};
 use stoker_api::names::{Annotation, SecretKey};
 use stoker_api::word::{Interval, RefName, RepoUrl, Transport};
 use stoker_api::{GatewaySync, SyncProfile};
@@ -28,7 +28,7 @@ use super::cache::{Belongings, Key, account};
 use super::credential::PushSecretState;
 use super::remote::Demand;
 use super::token::IssuedToken;
-use super::{Context, Error, Next, credential, legacy, token};
+use super::{Context, Error, Next, Published, credential, legacy, token};
 use crate::receiver::ReceiverSecrets;
 use inquiry::{Inquiry, Reply};
 use pin::{forgotten, host_keys, pinned};
@@ -38,6 +38,8 @@ pub(crate) struct Observation {
     pub(crate) facts: Observed,
     /// The version of the metadata that was observed.
     pub(crate) metadata_version: Option<String>,
+    /// The status objects that have a report, by the name of the pod.
+    pub(crate) places: BTreeMap<String, Vec<u8>>,
     /// The token of its GitHub App, and the credentials that it is for.
     token: Option<HeldToken>,
     /// Who sent a push event since the last pass.
@@ -89,7 +91,7 @@ pub(crate) async fn observe(
     key: &Key,
     sync: &GatewaySync,
 ) -> Result<Observation, Error> {
-    let belongings = context.cache.belongings(key, sync.metadata.uid.as_deref());
+    let mut belongings = context.cache.belongings(key, sync.metadata.uid.as_deref());
     let pods = context.cache.pods(key);
     let (receiver, again) = receiver(context, key, sync).await;
     let mut facts = Observed {
@@ -101,8 +103,8 @@ pub(crate) async fn observe(
         host_keys: HostKeys::NotNeeded,
         published: belongings.metadata.as_ref().map(|metadata| metadata.content.clone()),
         sync_profiles: BTreeMap::new(),
-        reports: belongings.reports.clone(),
-        shards: belongings.shards.clone(),
+        reports: std::mem::take(&mut belongings.reports),
+        shards: std::mem::take(&mut belongings.shards),
         rights: if context.settings.auto_bind_agent {
             Rights::Managed { role: belongings.role, bound: belongings.bound.clone() }
         } else {
@@ -110,6 +112,8 @@ pub(crate) async fn observe(
         },
         emergency: context.cache.emergency(),
         receiver,
+        completed: completed(context, key, sync),
+        failed_write: None,
         legacy: legacy::reports(context, key, &pods).await?,
         token_writer: token_writer(context, key, &belongings),
         injection: Some(Arc::clone(&context.settings.admission)),
@@ -125,8 +129,33 @@ pub(crate) async fn observe(
     let asked = ask(context, key, sync, &belongings, &mut facts).await;
     let metadata_version = belongings.metadata.and_then(|metadata| metadata.resource_version);
     let received = new_push_event(context, key, sync);
-    let (token, next) = (asked.token, asked.next.sooner(again));
-    Ok(Observation { facts, metadata_version, token, received, next })
+    let (places, Outcome { token, next }) = (belongings.places, asked);
+    let next = next.sooner(again);
+    Ok(Observation { facts, metadata_version, places, token, received, next })
+}
+
+/// Returns the commit of which it was last told that all gateways have it.
+fn completed(context: &Context, key: &Key, sync: &GatewaySync) -> Option<String> {
+    let published = sync.status.as_ref().and_then(completed_commit);
+    context.memories.with(key, |memory| {
+        memory.completed = memory.completed.take().or(published);
+        memory.completed.clone()
+    })
+}
+
+/// Takes note of the commit of which a written status says that all gateways have it.
+pub(crate) fn remember_completed(context: &Context, key: &Key, published: &Published) {
+    if let Published::Written(status) = published
+        && let Some(commit) = completed_commit(status)
+    {
+        context.memories.with(key, |memory| memory.completed = Some(commit));
+    }
+}
+
+/// Returns the commit that all gateways have had last. Without gateways it only follows the ref.
+fn completed_commit(status: &GatewaySyncStatus) -> Option<String> {
+    let has_gateways = status.gateways.is_some_and(|counts| counts.discovered > 0);
+    status.last_sync_commit.clone().filter(|_| has_gateways)
 }
 
 /// Says whether the controller may write the tokens of GitHub Apps.

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod as Full;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::{Deserialize, Deserializer};
-use stoker_api::names::{Annotation, GROUP, Label};
+use stoker_api::names::{Annotation, Label};
 use stoker_core::admission::{self, Placement, PodMetadata, PodSpec, Text};
 use stoker_core::gateway::{self, Injected};
 
@@ -95,9 +95,7 @@ fn borrowed(metadata: &ObjectMeta) -> PodMetadata<'_> {
 
 fn keep(metadata: &ObjectMeta, pod: &admission::Pod<'_>, phase: Option<&str>) -> gateway::Pod {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let prefix = format!("{GROUP}/");
     let annotations = metadata.annotations.iter().flatten();
-    let annotations = annotations.filter(|(name, _)| name.starts_with(&prefix));
     let labels = metadata.labels.as_ref();
     let image = pod.agent_image();
     let account = pod.spec.service_account_name.as_deref().unwrap_or(DEFAULT_ACCOUNT);
@@ -116,7 +114,9 @@ fn keep(metadata: &ObjectMeta, pod: &admission::Pod<'_>, phase: Option<&str>) ->
         }),
         lacks_gateway: pod.lacks_gateway(),
         app_name: labels.and_then(|labels| labels.get(Label::AppName.as_str()).cloned()),
-        annotations: annotations.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        annotations: annotations
+            .filter_map(|(name, value)| Some((Annotation::find(name)?, value.clone())))
+            .collect(),
     }
 }
 

@@ -11,13 +11,16 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use serde_json::{Map, Value, json};
 use stoker_api::GatewaySync;
+use stoker_api::chain::Chain;
 use stoker_api::condition::{ConditionType, Reason};
 use stoker_api::contract::cap;
 use stoker_api::gatewaysync::GatewaySyncStatus;
+use stoker_core::status::with_failed_pass;
 use tokio::time::Instant;
 
 use super::apply::{Applied, is_conflict, is_not_found, refresh};
-use super::cache::{Key, Undecodable};
+use super::cache::{Key, Known, Undecodable};
+use super::memory::Memory;
 use super::{Context, Error, Next};
 
 const CONFLICT_RETRY: Duration = Duration::from_millis(200);
@@ -67,12 +70,32 @@ pub(crate) async fn publish(
     }
 }
 
-/// Says that a GatewaySync can't be read, on its own status.
+/// Says that a pass failed, on the status of its GatewaySync: what it says may not be true any more.
+pub(crate) async fn failed_pass(context: &Context, key: &Key, error: &Error) {
+    // Where the status can't be written, nothing else can be said, either.
+    if matches!(error, Error::Publish { .. } | Error::NotLeading) {
+        return;
+    }
+    let Some(Known::Sync(sync)) = context.cache.sync(key) else { return };
+    context.announcer.not_ready(key);
+    let status = with_failed_pass(&sync, &Chain(error).to_string(), Timestamp::now());
+    if let Err(error) = publish(context, key, &sync, status, &Applied::default()).await {
+        tracing::warn!(%key, error = %Chain(&error), "failed to say that a pass failed");
+    }
+}
+
+/// Says that a GatewaySync can't be read, on its own status, once.
 pub(crate) async fn undecodable(
     context: &Context,
     key: &Key,
     fault: &Undecodable,
 ) -> Result<Next, Error> {
+    context.announcer.not_ready(key);
+    let said =
+        |memory: &mut Memory| memory.undecodable.as_ref().is_some_and(|it| it.is_same(fault));
+    if context.memories.with(key, said) {
+        return Ok(Next::Rest);
+    }
     context.check_leading()?;
     let message = cap::text(&fault.fault, MESSAGE_BYTES);
     tracing::warn!(namespace = key.namespace, name = key.name, error = message, "unreadable spec");
@@ -94,8 +117,12 @@ pub(crate) async fn undecodable(
     let api: Api<DynamicObject> =
         Api::namespaced_with(context.shared.client.clone(), &key.namespace, &resource);
     match api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(&patch)).await {
-        Ok(_) => Ok(Next::Rest),
-        Err(error) if is_conflict(&error) || is_not_found(&error) => Ok(Next::Rest),
+        Ok(_) => {
+            context.memories.with(key, |memory| memory.undecodable = Some(fault.clone()));
+            Ok(Next::Rest)
+        }
+        Err(error) if is_conflict(&error) => Ok(Next::After(CONFLICT_RETRY)),
+        Err(error) if is_not_found(&error) => Ok(Next::Rest),
         Err(source) => Err(Error::Publish { key: key.clone(), source: Box::new(source) }),
     }
 }

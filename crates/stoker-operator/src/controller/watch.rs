@@ -27,7 +27,7 @@ const MARGIN: u16 = 5;
 const RECONNECT: Backoff =
     Backoff { first: Duration::from_millis(250), most: Duration::from_secs(8) };
 /// Objects per request of a list.
-const PAGE: u32 = 500;
+const PAGE: u32 = 100;
 
 /// What a watch says.
 #[derive(Debug)]

@@ -36,9 +36,7 @@ impl Known {
         let (now, before) = match (self, before) {
             (Self::Sync(now), Self::Sync(before)) => (&now.metadata, &before.metadata),
             (Self::Undecodable(now), Self::Undecodable(before)) => {
-                return now.generation == before.generation
-                    && now.fault == before.fault
-                    && now.is_deleted == before.is_deleted;
+                return now.is_same(before);
             }
             (Self::Sync(_), Self::Undecodable(_)) | (Self::Undecodable(_), Self::Sync(_)) => {
                 return false;
@@ -50,6 +48,15 @@ impl Known {
             && now.labels == before.labels
             && now.finalizers == before.finalizers
             && now.deletion_timestamp == before.deletion_timestamp
+    }
+}
+
+impl Undecodable {
+    /// Says whether the same is wrong with two versions.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.generation == other.generation
+            && self.fault == other.fault
+            && self.is_deleted == other.is_deleted
     }
 }
 

@@ -12,7 +12,7 @@ use stoker_api::contract::report::Report;
 use stoker_api::names::{self, Label};
 
 /// What agents reported, by the name of the pod.
-pub(crate) type Reports = BTreeMap<String, Result<Report, String>>;
+pub(crate) type Reports = BTreeMap<String, Result<Arc<Report>, String>>;
 
 /// A ConfigMap of ours.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub(crate) enum OwnedMap {
     /// What agents are given.
     Metadata(Box<PublishedMetadata>),
     /// What agents report.
-    Reports(Arc<Reports>),
+    Reports(Reports),
     /// Something else.
     Other,
 }
@@ -76,9 +76,9 @@ impl From<ConfigMap> for Owned<OwnedMap> {
         } else if name.starts_with(names::STATUS_PREFIX) {
             let read = |(pod, value): (&String, &String)| {
                 let report = Report::from_value(pod, value);
-                (pod.clone(), report.map_err(|error| Chain(&error).to_string()))
+                (pod.clone(), report.map(Arc::new).map_err(|error| Chain(&error).to_string()))
             };
-            OwnedMap::Reports(Arc::new(data.iter().map(read).collect()))
+            OwnedMap::Reports(data.iter().map(read).collect())
         } else {
             OwnedMap::Other
         };
@@ -90,12 +90,11 @@ impl From<ConfigMap> for Owned<OwnedMap> {
 impl From<Role> for Owned<Option<u8>> {
     fn from(role: Role) -> Self {
         let sync = Owned::new(&role.metadata, ()).sync;
-        let shards = (1..=u8::MAX)
-            .take_while(|shards| usize::from(*shards) <= stoker_api::limit::SHARDS)
-            .find(|shards| {
-                role.rules.as_ref() == Some(&super::super::apply::rules(&sync, *shards))
-            });
-        Self::new(&role.metadata, shards)
+        let named = role.rules.iter().flatten().filter_map(|rule| rule.resource_names.as_ref());
+        let shards = named.last().and_then(|names| u8::try_from(names.len()).ok());
+        let is_ours =
+            |shards: &u8| role.rules.as_ref() == Some(&super::super::apply::rules(&sync, *shards));
+        Self::new(&role.metadata, shards.filter(is_ours))
     }
 }
 

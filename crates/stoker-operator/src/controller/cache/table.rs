@@ -45,8 +45,18 @@ impl<T> Table<T> {
         &'a self,
         namespace: &'a str,
     ) -> impl Iterator<Item = (&'a Key, &'a T)> {
-        let from = Key::new(namespace, "");
-        self.0.range(from..).take_while(move |(key, _)| key.namespace == namespace)
+        self.with_prefix(namespace, "")
+    }
+
+    /// Returns the objects of a namespace whose names begin so, in the order of their names.
+    pub(super) fn with_prefix<'a, 'b>(
+        &'a self,
+        namespace: &'b str,
+        prefix: &'b str,
+    ) -> impl Iterator<Item = (&'a Key, &'a T)> {
+        let from = Key::new(namespace, prefix);
+        let is_in = move |key: &Key| key.namespace == namespace && key.name.starts_with(prefix);
+        self.0.range(from..).take_while(move |(key, _)| is_in(key))
     }
 
     /// Makes a change. `scope` is the namespace that the watch covers; none is all of them.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use stoker_api::condition::SyncStatus;
 use stoker_api::contract::report::Report;
 use stoker_api::names::Annotation;
-use stoker_api::{SyncProfile, limit, names};
+use stoker_api::{SyncProfile, names};
 use stoker_core::gateway::Pod;
 use stoker_core::repair::Cause;
 
-use super::owned::{Bound, Owned, OwnedMap, PublishedMetadata};
+use super::owned::{Bound, Owned, OwnedMap, PublishedMetadata, Reports};
 use super::table::Table;
 use super::{Belongings, Key, Known, Undecodable};
 use crate::controller::repair::{Injected, Need};
@@ -36,22 +36,14 @@ impl Tables {
     pub(super) fn belongings(&self, key: &Key, uid: Option<&str>) -> Belongings {
         let place = |name: &str| Key::new(&key.namespace, name);
         let is_ours = |owner: &Option<String>| owner.as_deref() == uid;
-        let map = |name: &str| self.maps.get(&place(name)).filter(|owned| is_ours(&owned.owner));
-        let mut belongings = Belongings::default();
-        if let Some(OwnedMap::Metadata(metadata)) =
-            map(&names::metadata_config_map(&key.name)).map(|owned| &owned.object)
-        {
-            belongings.metadata = Some(PublishedMetadata::clone(metadata));
-        }
-        for shard in (0..u8::MAX).take(limit::SHARDS) {
-            let name = names::status_config_map(&key.name, shard);
-            if let Some(OwnedMap::Reports(reports)) = map(&name).map(|owned| &owned.object) {
-                belongings.shards.insert(shard);
-                let reports = reports.iter().map(|(pod, report)| (pod.clone(), report.clone()));
-                for (pod, report) in reports {
-                    belongings.places.entry(pod.clone()).or_default().push(shard);
-                    belongings.reports.insert(pod, report);
-                }
+        let metadata = self.metadata(key, uid).cloned();
+        let mut belongings = Belongings { metadata, ..Belongings::default() };
+        for (shard, reports) in self.shards(key, uid) {
+            belongings.shards.insert(shard);
+            for (pod, report) in reports.iter() {
+                belongings.places.entry(pod.clone()).or_default().push(shard);
+                // A pod whose shard has changed has its newest report in the highest.
+                belongings.reports.insert(pod.clone(), report.clone());
             }
         }
         let rights = place(&names::agent_role(&key.name));
@@ -62,6 +54,28 @@ impl Tables {
         let token = place(&names::token_role_binding(&key.name));
         belongings.token_binding = bound(&token).map(|owned| owned.object.clone());
         belongings
+    }
+
+    /// Returns the status objects of a GatewaySync with this UID.
+    fn shards(&self, key: &Key, uid: Option<&str>) -> BTreeMap<u8, &Reports> {
+        let prefix = format!("{}{}-", names::STATUS_PREFIX, key.name);
+        let named = self.maps.with_prefix(&key.namespace, &prefix);
+        let shards = named.filter_map(|(at, owned)| match &owned.object {
+            OwnedMap::Reports(reports) if owned.owner.as_deref() == uid => {
+                Some((at.name[prefix.len()..].parse().ok()?, reports))
+            }
+            OwnedMap::Reports(_) | OwnedMap::Metadata(_) | OwnedMap::Other => None,
+        });
+        shards.collect()
+    }
+
+    /// Returns the metadata of a GatewaySync with this UID.
+    pub(super) fn metadata(&self, key: &Key, uid: Option<&str>) -> Option<&PublishedMetadata> {
+        let at = Key::new(&key.namespace, &names::metadata_config_map(&key.name));
+        match self.maps.get(&at).filter(|owned| owned.owner.as_deref() == uid)?.object {
+            OwnedMap::Metadata(ref metadata) => Some(metadata),
+            OwnedMap::Reports(_) | OwnedMap::Other => None,
+        }
     }
 
     /// Returns the version of a GatewaySync.
@@ -82,7 +96,7 @@ impl Tables {
 
     /// Returns the GatewaySyncs of which a gateway reports that it is in the middle of a sync.
     pub(super) fn syncing(&self) -> BTreeSet<Key> {
-        let is_syncing = |report: &Result<Report, String>| {
+        let is_syncing = |report: &Result<Arc<Report>, String>| {
             report.as_ref().is_ok_and(|report| report.sync_status == SyncStatus::Syncing)
         };
         let syncing = self.maps.iter().filter(|(_, owned)| match &owned.object {
