@@ -10,6 +10,7 @@ use stoker_api::condition::{ConditionType, SyncStatus};
 use stoker_api::names::{Label, MANAGED_BY};
 use stoker_testkit::git::Repo;
 use stoker_testkit::git::http::HttpServer;
+use stoker_testkit::object::gateway_pod;
 use stoker_testkit::proxy::{Fault, FaultProxy, Match, Rule, Verb};
 
 use crate::gateway::plant;
@@ -91,4 +92,30 @@ async fn rights_stay_while_pods_cannot_be_listed() {
     let third = repo.commit(version("3")).unwrap();
     world.until_announced("plant", &third).await;
     assert_eq!(accounts(&world).await, granted);
+}
+
+// F22: neither are pods that are listed and could not be read yet.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_controller_that_starts_waits_for_pods_that_it_has_to_read() {
+    let proxy = FaultProxy::start(cluster().config().await).unwrap();
+    let mut world = World::behind(&proxy, &[]).await;
+    world.restart();
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let server = HttpServer::start().unwrap();
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
+    world.until_announced("plant", &first).await;
+    world.pod(gateway_pod("ignition-0").cr("plant").build()).await;
+    world.until_reason("plant", ConditionType::SidecarInjected, "SidecarMissing").await;
+    world.stop();
+    let reads = Match::verb(Verb::Get).resource("pods");
+    let refused = proxy.fault(reads, Fault::Status(500));
+    proxy.forget();
+    world.restart();
+    refused.until_hits(3).await;
+    let written = Match::writes().resource("gatewaysyncs/status");
+    assert_eq!(proxy.count(&written), 0, "{:?}", proxy.tally());
+    refused.lift();
+    let second = repo.commit(version("2")).unwrap();
+    world.until_announced("plant", &second).await;
+    world.until_reason("plant", ConditionType::SidecarInjected, "SidecarMissing").await;
 }

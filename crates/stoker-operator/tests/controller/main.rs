@@ -15,5 +15,6 @@ mod policy;
 mod profile;
 mod refs;
 mod rights;
+mod stale;
 mod tell;
 mod world;

@@ -61,7 +61,7 @@ async fn a_sync_profile_that_can_not_be_read_is_not_valid() {
     make_unreadable(&world).await;
     let condition = until_valid(&world, "False").await;
     assert_eq!(condition["reason"], "ProfilesInvalid");
-    assert!(condition["message"].as_str().unwrap().contains("dryRun"), "{condition}");
+    assert!(condition["message"].as_str().unwrap().contains("integer `7`"), "{condition}");
     let before = profiles(&world).get("press").await.unwrap().metadata.resource_version;
     // A controller that starts again changes nothing, and still follows the others.
     world.restart();
