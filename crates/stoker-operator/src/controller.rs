@@ -202,7 +202,11 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
         Triage::Undecodable(fault) if fault.is_deleted => {
             return cleanup::end_undecodable(context, key, &fault).await;
         }
-        Triage::Undecodable(fault) => return publish::undecodable(context, key, &fault).await,
+        Triage::Undecodable(fault) => {
+            let told = apply::stop_undecodable(context, key, fault.uid.as_deref()).await;
+            told.map_err(|fault| Error::Stop { key: key.clone(), source: Box::new(fault) })?;
+            return publish::undecodable(context, key, &fault).await;
+        }
         Triage::Gone => return cleanup::gone(context, key).await,
     };
     let now = Timestamp::now();

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stoker_api::GatewaySync;
 use stoker_api::chain::Chain;
-use stoker_api::contract::metadata::{self, Metadata};
+use stoker_api::contract::metadata::{self, Metadata, PausedBy};
 use stoker_api::names::{self, Annotation, FINALIZER};
 use stoker_core::metadata::without_news;
 use stoker_core::reconcile::{Write, emergency};
@@ -201,6 +201,34 @@ pub(crate) async fn stop_all(context: &Context, reason: &str) {
     futures::stream::iter(told).buffer_unordered(TOLD_AT_ONCE).for_each(async |()| {}).await;
 }
 
+/// Tells the agents of a GatewaySync that can't be read of the emergency stop, and of its end. What
+/// else was published stays: nothing newer is known.
+pub(crate) async fn stop_undecodable(
+    context: &Context,
+    key: &Key,
+    uid: Option<&str>,
+) -> Result<(), Fault> {
+    let Some(PublishedMetadata { content: Ok(published), resource_version }) =
+        context.cache.metadata(key, uid)
+    else {
+        return Ok(());
+    };
+    let is_stopped = matches!(published.paused_by, Some(PausedBy::Emergency { .. }));
+    let (is_paused, paused_by) = match context.cache.emergency() {
+        Some(reason) if !published.is_paused => (true, Some(emergency(&reason))),
+        None if is_stopped => (false, None),
+        Some(_) | None => return Ok(()),
+    };
+    let next = Metadata { is_paused, paused_by, ..published.clone() };
+    let before = published.to_data().map_err(Fault::Metadata)?;
+    let mut data: BTreeMap<String, Option<String>> =
+        before.into_keys().map(|name| (name, None)).collect();
+    let next = next.to_data().map_err(Fault::Metadata)?;
+    data.extend(next.into_iter().map(|(name, value)| (name, Some(value))));
+    let patch = json!({ "metadata": { "resourceVersion": resource_version }, "data": data });
+    patch_metadata_map(context, key, &patch).await
+}
+
 /// Publishes metadata, unless what is published has changed since it was observed.
 pub(crate) async fn publish_metadata(
     context: &Context,
@@ -227,13 +255,18 @@ async fn want_reports(
     if published.is_none_or(|metadata| metadata.status_shards <= shard) {
         return Ok(());
     }
-    let name = names::metadata_config_map(&key.name);
     let mark = format!("{shard} {}", jiff::Timestamp::now());
     let annotations = BTreeMap::from([(Annotation::ReportsWanted.as_str(), mark)]);
     let patch = json!({ "metadata": { "annotations": annotations } });
+    patch_metadata_map(context, key, &patch).await
+}
+
+/// Changes a part of the metadata ConfigMap.
+async fn patch_metadata_map(context: &Context, key: &Key, patch: &Value) -> Result<(), Fault> {
+    let name = names::metadata_config_map(&key.name);
     context.check_leading().map_err(Fault::NotLeading)?;
     let api: Api<ConfigMap> = Api::namespaced(context.shared.client.clone(), &key.namespace);
-    api.patch_metadata(&name, &PatchParams::default(), &Patch::Merge(&patch))
+    api.patch_metadata(&name, &PatchParams::default(), &Patch::Merge(patch))
         .await
         .map_err(|source| failed(&format!("ConfigMap {}/{name}", key.namespace), source))?;
     Ok(())

@@ -1,5 +1,6 @@
 //! Why a pass failed.
 
+use crate::controller::apply::Fault;
 use crate::controller::cache::Key;
 
 /// Why a pass, or the controller, ended early.
@@ -23,6 +24,9 @@ pub(crate) enum Error {
     /// The reports of the Go operator's agents could not be read.
     #[error("failed to read what agents of the Go operator report to GatewaySync \"{key}\"")]
     LegacyReports { key: Key, source: Box<kube::Error> },
+    /// Agents of a GatewaySync that can't be read could not be told of the emergency stop.
+    #[error("failed to tell agents of GatewaySync \"{key}\" of the emergency stop")]
+    Stop { key: Key, source: Box<Fault> },
     /// The finalizer could not be removed.
     #[error("failed to let go of GatewaySync \"{key}\"")]
     Release { key: Key, source: Box<kube::Error> },

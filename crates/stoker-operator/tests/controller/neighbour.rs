@@ -6,8 +6,11 @@ use futures::StreamExt as _;
 use futures::stream;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt as _;
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::json;
+use stoker_api::names::{self, Label};
 use stoker_api::{GatewaySync, crd};
 use stoker_testkit::git::Repo;
 use stoker_testkit::git::http::HttpServer;
@@ -68,13 +71,16 @@ async fn an_object_that_can_not_be_read_is_marked_and_a_hundred_others_work() {
     let resource = ApiResource::erase::<GatewaySync>(&());
     let api: Api<DynamicObject> =
         Api::namespaced_with(world.client.clone(), world.namespace.name(), &resource);
-    eventually("the unreadable one says so", || async {
+    let marked = eventually("the unreadable one says so", || async {
         let object = api.get("unreadable").await.unwrap();
         let conditions = object.data["status"]["conditions"].as_array()?.clone();
-        conditions.iter().any(|it| it["reason"] == "SpecInvalid").then_some(())
+        conditions.iter().any(|it| it["reason"] == "SpecInvalid").then_some(object)
     })
     .await;
-    api.delete("unreadable", &kube::api::DeleteParams::default()).await.unwrap();
+    stop_and_go_on(&world, &marked).await;
+    let now = api.get("unreadable").await.unwrap();
+    assert_eq!(now.metadata.resource_version, marked.metadata.resource_version, "said once");
+    api.delete("unreadable", &DeleteParams::default()).await.unwrap();
     tokio::time::timeout(Duration::from_mins(1), async {
         while api.get_opt("unreadable").await.unwrap().is_some() {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -82,6 +88,41 @@ async fn an_object_that_can_not_be_read_is_marked_and_a_hundred_others_work() {
     })
     .await
     .unwrap();
+}
+
+/// Shows that the emergency stop reaches the agents of a GatewaySync that can't be read any more.
+async fn stop_and_go_on(world: &World, sync: &DynamicObject) {
+    let maps = world.api::<ConfigMap>();
+    let mut map = maps.get(&names::metadata_config_map("plant-0")).await.unwrap();
+    let before = map.data.clone().unwrap();
+    let mut owner = map.metadata.owner_references.take().unwrap();
+    owner[0].name = sync.name_any();
+    owner[0].uid = sync.uid().unwrap();
+    let mut labels = map.metadata.labels.take().unwrap();
+    labels.insert(Label::CrName.as_str().to_owned(), sync.name_any());
+    map.metadata = ObjectMeta {
+        name: Some(names::metadata_config_map(&sync.name_any())),
+        namespace: map.metadata.namespace,
+        labels: Some(labels),
+        owner_references: Some(owner),
+        ..ObjectMeta::default()
+    };
+    world.create(&map).await;
+    let until_paused = |wanted: &'static str| {
+        let maps = maps.clone();
+        let name = map.name_any();
+        async move {
+            eventually("the stop is announced", || async {
+                let data = maps.get(&name).await.unwrap().data?;
+                (data["paused"] == wanted).then_some(data)
+            })
+            .await
+        }
+    };
+    world.create(&config_map(names::PAUSE_CONFIG_MAP, [("paused", "true")])).await;
+    assert_eq!(until_paused("true").await["commit"], before["commit"]);
+    maps.delete(names::PAUSE_CONFIG_MAP, &DeleteParams::default()).await.unwrap();
+    assert_eq!(until_paused("false").await, before);
 }
 
 // S2, R79: what does not concern Stoker is never read, however large it is.

@@ -20,6 +20,8 @@ pub(crate) enum Known {
 pub(crate) struct Undecodable {
     /// What is wrong with it.
     pub(crate) fault: String,
+    /// Its UID.
+    pub(crate) uid: Option<String>,
     /// Its generation.
     pub(crate) generation: Option<i64>,
     /// Its version.
@@ -76,6 +78,7 @@ impl From<InvalidObject> for Undecodable {
     fn from(invalid: InvalidObject) -> Self {
         Self {
             fault: invalid.error,
+            uid: invalid.metadata.uid,
             generation: invalid.metadata.generation,
             resource_version: invalid.metadata.resource_version,
             finalizers: invalid.metadata.finalizers.unwrap_or_default(),
