@@ -72,11 +72,6 @@ impl Token {
         Self { needs_secure_channel: true, ..self }
     }
 
-    /// Returns the public half.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     fn matches(&self, presented: &str) -> bool {
         presented.split_once(':') == Some((&self.name, &self.secret))
     }

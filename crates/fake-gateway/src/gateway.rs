@@ -46,7 +46,7 @@ impl Gateway {
             .build()?;
         let shared = Arc::new(Shared::new(options));
         if shared.options.state == State::Running {
-            enter_running(&shared);
+            enter_running(&shared)?;
         }
         let mut stops = Vec::new();
         let mut threads = Vec::new();
@@ -181,16 +181,15 @@ impl Drop for Gateway {
 }
 
 /// Loads everything, then answers: what a gateway does at the end of a start or of a commissioning.
-pub(crate) fn enter_running(shared: &Shared) {
-    if let Some(data) = &shared.options.data
-        && let Err(error) = seed(shared, data)
-    {
-        shared.log("ERROR", format!("unable to seed the data directory: {error}"));
+fn enter_running(shared: &Shared) -> io::Result<()> {
+    if let Some(data) = &shared.options.data {
+        seed(shared, data)?;
     }
     for half in Half::ALL {
         scan::boot(shared, half);
     }
     shared.change(|world| world.state = State::Running);
+    Ok(())
 }
 
 /// Writes the seed over whatever is there, once in the life of a data directory.

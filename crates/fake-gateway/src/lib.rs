@@ -39,4 +39,4 @@ pub use gateway::Gateway;
 pub use load::Poison;
 pub use options::{Api, Items, Options, Relock};
 pub use resource::signature;
-pub use world::{Half, Loaded, LogEntry, Recorded, ScanRecord, State};
+pub use world::{Half, Loaded, Recorded, ScanRecord, State};

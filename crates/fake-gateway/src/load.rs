@@ -1,6 +1,6 @@
 //! Reads one half of the data directory as a scan does, and remembers what it saw.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -24,8 +24,8 @@ pub struct Poison {
 pub(crate) struct Snapshot {
     /// Relative path to SHA-256 of the content.
     pub(crate) files: BTreeMap<String, String>,
-    /// Project name to its `project.json`.
-    pub(crate) projects: BTreeMap<String, Value>,
+    /// The names of the projects with a valid `project.json`.
+    pub(crate) projects: BTreeSet<String>,
     /// Directory of each resource to its `resource.json`.
     pub(crate) resources: BTreeMap<String, Value>,
     pub(crate) poison: Vec<Poison>,
@@ -92,7 +92,7 @@ impl Snapshot {
         let parts: Vec<&str> = path.split('/').collect();
         match parts.as_slice() {
             ["projects", name, "project.json"] if value.is_object() => {
-                self.projects.insert((*name).to_owned(), value);
+                self.projects.insert((*name).to_owned());
             }
             [directories @ .., "resource.json"] => {
                 self.resources.insert(directories.join("/"), value);

@@ -38,16 +38,12 @@ pub struct Options {
     pub status_lag: Duration,
     /// Scans on its own this often, except while the lock is held.
     pub auto_scan: Option<Duration>,
-    /// How long a restart stays in STARTING.
-    pub restart_duration: Duration,
     /// How far the gateway's clock is from ours, in milliseconds.
     pub clock_offset_ms: i64,
     /// Whether a scan rewrites each `resource.json` whose signature does not fit.
     pub rewrites_resources: bool,
     /// Files that the first start or the commissioning writes over the data directory.
     pub seed: BTreeMap<String, Vec<u8>>,
-    /// Whether a 401 has an empty body instead of HTML.
-    pub empty_401: bool,
 }
 
 /// Generation of the gateway's API.
@@ -94,11 +90,9 @@ impl Default for Options {
             scan_duration: Duration::ZERO,
             status_lag: Duration::ZERO,
             auto_scan: None,
-            restart_duration: Duration::from_millis(200),
             clock_offset_ms: 0,
             rewrites_resources: false,
             seed: BTreeMap::new(),
-            empty_401: false,
         }
     }
 }

@@ -14,9 +14,6 @@ use serde_json::{Value, json};
 pub(crate) type Body = UnsyncBoxBody<Bytes, io::Error>;
 pub(crate) type Reply = Response<Body>;
 
-/// Parameters of a list that the gateway understands everywhere.
-const PAGING: [&str; 2] = ["limit", "offset"];
-
 pub(crate) fn text(status: u16, content_type: &'static str, body: String) -> Reply {
     let full = Full::new(Bytes::from(body)).map_err(|never: Infallible| match never {});
     build(status, Some(content_type), full.boxed_unsync())
@@ -53,24 +50,14 @@ pub(crate) fn redirect(location: &str) -> Reply {
     reply
 }
 
-/// Wraps items as every list is wrapped; a parameter that is not known is a filter that matches
-/// nothing.
-pub(crate) fn list(items: Vec<Value>, query: &[(String, String)], known: &[&str]) -> Reply {
+/// Wraps items as every list is wrapped. Stoker gives no parameter: one that is not known is a
+/// filter that matches nothing.
+pub(crate) fn list(items: Vec<Value>, query: &str) -> Reply {
     let total = items.len();
-    let is_known = |name: &str| known.contains(&name) || PAGING.contains(&name);
-    let items = if query.iter().all(|(name, _)| is_known(name)) { items } else { Vec::new() };
-    let number = |name: &str| parameter(query, name).and_then(|value| value.parse().ok());
+    let items = if query.is_empty() { items } else { Vec::new() };
     let matching = items.len();
-    let (limit, offset) = (number("limit"), number("offset").unwrap_or(0));
-    let page: Vec<Value> =
-        items.into_iter().skip(offset).take(limit.unwrap_or(usize::MAX)).collect();
-    let limit = limit.map_or(json!(-1), Value::from);
-    let metadata = json!({"total": total, "matching": matching, "limit": limit, "offset": offset});
-    json(&json!({"items": page, "metadata": metadata}))
-}
-
-pub(crate) fn parameter<'a>(query: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    let metadata = json!({"total": total, "matching": matching, "limit": -1, "offset": 0});
+    json(&json!({"items": items, "metadata": metadata}))
 }
 
 /// One byte per period and no end.

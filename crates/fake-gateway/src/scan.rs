@@ -77,9 +77,6 @@ fn begin_own(shared: &Shared, half: Half) -> bool {
 fn look(shared: &Shared, half: Half) {
     let Some(data) = &shared.options.data else { return };
     let snapshot = Snapshot::read(data, half);
-    for poison in &snapshot.poison {
-        shared.log("ERROR", format!("resource {:?} was not loaded: {}", poison.path, poison.why));
-    }
     if shared.options.rewrites_resources {
         rewrite(shared, &snapshot);
     }
@@ -103,9 +100,8 @@ fn rewrite(shared: &Shared, snapshot: &Snapshot) {
     let own =
         snapshot.resources.keys().filter(|dir| !dir.starts_with("config/resources/external/"));
     for directory in own {
-        if let Err(error) = resource::rewrite(&data.join(directory), shared.now_ms()) {
-            shared.log("ERROR", format!("unable to rewrite {directory:?}: {error}"));
-        }
+        // What was deleted since the scan can't be rewritten.
+        drop(resource::rewrite(&data.join(directory), shared.now_ms()));
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::auth::{self, Channel};
 use crate::fault::{self, Ugly};
 use crate::reply::{self, Reply};
-use crate::route::{self, Call, Scanners, decode};
+use crate::route::{self, Call, Scanners};
 use crate::world::{Recorded, Shared, State};
 
 /// How many connections may wait to be served.
@@ -126,16 +126,11 @@ async fn read(service: Service, channel: Channel, request: Request<Incoming>) ->
     let (head, body) = request.into_parts();
     let body = Limited::new(body, BODY_LIMIT).collect().await.map_err(io::Error::other)?;
     let presented = head.headers.get(auth::HEADER).and_then(|value| value.to_str().ok());
-    let query = head.uri.query().unwrap_or_default();
-    let pair = |part: &str| {
-        let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        (decode(name), decode(value))
-    };
     Ok(Call {
         shared: service.shared,
         scanners: service.scanners,
         presented: presented.map(str::to_owned),
-        query: query.split('&').filter(|part| !part.is_empty()).map(pair).collect(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
         path: head.uri.path().to_owned(),
         method: head.method,
         body: body.to_bytes().to_vec(),
@@ -144,13 +139,11 @@ async fn read(service: Service, channel: Channel, request: Request<Incoming>) ->
 }
 
 fn record(call: &Call) -> usize {
-    let query: Vec<String> =
-        call.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let name = |pair: &String| pair.split_once(':').map(|(name, _)| name.to_owned());
     let recorded = Recorded {
         method: call.method.to_string(),
         path: call.path.clone(),
-        query: query.join("&"),
+        query: call.query.clone(),
         body: String::from_utf8_lossy(&call.body).into_owned(),
         token: call.presented.as_ref().and_then(name),
         status: 0,

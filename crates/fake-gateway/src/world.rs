@@ -75,17 +75,6 @@ pub struct Loaded {
     pub poisoned: Vec<Poison>,
 }
 
-/// A line of the gateway's log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogEntry {
-    /// Milliseconds since 1970 by the gateway's clock.
-    pub timestamp: i64,
-    /// `INFO`, `WARN` or `ERROR`.
-    pub level: &'static str,
-    /// What happened.
-    pub message: String,
-}
-
 /// The scan status as the API tells it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ScanStatus {
@@ -112,10 +101,7 @@ pub(crate) struct World {
     config: HalfWorld,
     pub(crate) poisoned: BTreeMap<String, Poison>,
     pub(crate) scans: Vec<ScanRecord>,
-    pub(crate) logs: Vec<LogEntry>,
     pub(crate) designers: BTreeMap<String, Value>,
-    pub(crate) sessions: BTreeMap<String, Value>,
-    pub(crate) quarantined: Vec<String>,
     pub(crate) faults: Vec<Fault>,
     pub(crate) requests: Vec<Recorded>,
     pub(crate) next_id: u32,
@@ -126,7 +112,6 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     world: Mutex<World>,
     changed: Condvar,
-    pub(crate) started: Instant,
 }
 
 impl Half {
@@ -182,7 +167,7 @@ impl World {
     pub(crate) fn loaded(&self) -> Loaded {
         let (projects, config) = (&self.projects.snapshot, &self.config.snapshot);
         Loaded {
-            projects: projects.projects.keys().cloned().collect(),
+            projects: projects.projects.iter().cloned().collect(),
             resources: projects.resources.keys().chain(config.resources.keys()).cloned().collect(),
             files: projects
                 .files
@@ -204,16 +189,12 @@ impl Shared {
             config: HalfWorld::default(),
             poisoned: BTreeMap::new(),
             scans: Vec::new(),
-            logs: Vec::new(),
             designers: BTreeMap::new(),
-            sessions: BTreeMap::new(),
-            quarantined: Vec::new(),
             faults: Vec::new(),
             requests: Vec::new(),
             next_id: 1,
         };
-        let (world, changed) = (Mutex::new(world), Condvar::new());
-        Self { options, world, changed, started: Instant::now() }
+        Self { options, world: Mutex::new(world), changed: Condvar::new() }
     }
 
     /// Locks the world; a panic elsewhere does not take the stand-in down.
@@ -245,10 +226,5 @@ impl Shared {
     /// Returns the time by the gateway's clock.
     pub(crate) fn now_ms(&self) -> i64 {
         jiff::Timestamp::now().as_millisecond() + self.options.clock_offset_ms
-    }
-
-    pub(crate) fn log(&self, level: &'static str, message: String) {
-        let timestamp = self.now_ms();
-        self.change(|world| world.logs.push(LogEntry { timestamp, level, message }));
     }
 }

@@ -10,13 +10,13 @@ use crate::auth::Token;
 use crate::fault::Fault;
 use crate::lock::Hold;
 use crate::server::Switch;
-use crate::world::{Half, Loaded, LogEntry, Recorded, ScanRecord, State};
+use crate::world::{Half, Loaded, Recorded, ScanRecord, State};
 
 impl Gateway {
     /// Goes into `state`. Into RUNNING it seeds the data directory if that is due, and loads it.
     pub fn set(&self, state: State) {
         match state {
-            State::Running => enter_running(&self.shared),
+            State::Running => enter_running(&self.shared).expect("the seed can be written"),
             State::Down | State::Starting | State::Uncommissioned => {
                 self.shared.change(|world| world.state = state);
             }
@@ -27,11 +27,6 @@ impl Gateway {
             drop(switch.send(Switch { open: state != State::Down, done }));
             for () in is_done {}
         }
-    }
-
-    /// Returns the state it is in.
-    pub fn state(&self) -> State {
-        self.shared.world().state
     }
 
     /// Adds a fault; the first that fits a request strikes.
@@ -63,34 +58,9 @@ impl Gateway {
         })
     }
 
-    /// Lets a designer session fall asleep, so that it can be pruned.
-    pub fn idle_designer(&self, id: &str) {
-        self.shared.change(|world| {
-            if let Some(session) = world.designers.get_mut(id) {
-                session["dormant"] = true.into();
-            }
-        });
-    }
-
     /// Closes a designer session.
     pub fn close_designer(&self, id: &str) {
         self.shared.change(|world| world.designers.remove(id));
-    }
-
-    /// Opens a Perspective session and returns its id.
-    pub fn open_session(&self, project: &str) -> String {
-        self.shared.change(|world| {
-            let id = format!("session-{}", world.next_id);
-            world.next_id += 1;
-            let session = json!({"id": id, "project": project, "sessionScope": "browser"});
-            world.sessions.insert(id.clone(), session);
-            id
-        })
-    }
-
-    /// Puts a module into quarantine.
-    pub fn quarantine(&self, module: &str) {
-        self.shared.change(|world| world.quarantined.push(module.to_owned()));
     }
 
     /// Takes the scan lock of `half` as somebody else would.
@@ -132,11 +102,6 @@ impl Gateway {
         self.shared.world().scans.clone()
     }
 
-    /// Returns the gateway's log.
-    pub fn logs(&self) -> Vec<LogEntry> {
-        self.shared.world().logs.clone()
-    }
-
     /// Waits until this many requests to paths that begin with `prefix` have come; returns whether
     /// they have.
     pub fn wait_for_requests(&self, prefix: &str, count: usize, timeout: Duration) -> bool {
@@ -157,10 +122,5 @@ impl Gateway {
     /// have.
     pub fn wait_for_scans_beyond(&self, seen: usize, timeout: Duration) -> bool {
         self.shared.wait(timeout, |world| world.scans.len() > seen)
-    }
-
-    /// Waits until it is in `state`; returns whether it is.
-    pub fn wait_for_state(&self, state: State, timeout: Duration) -> bool {
-        self.shared.wait(timeout, |world| world.state == state)
     }
 }

@@ -4,6 +4,9 @@ use crate::support::{PATIENCE, TOKEN, gateway, get, post, request, send};
 use fake_gateway::{Api, Fault, Half, Items, Options, State, Token, Ugly};
 use serde_json::json;
 
+/// A route that needs a token.
+const PROJECTS: &str = "/data/api/v1/projects/names";
+
 #[test]
 fn only_the_full_pair_in_its_own_header_is_a_token() {
     let (_data, gateway) = gateway(|options| options);
@@ -16,7 +19,7 @@ fn only_the_full_pair_in_its_own_header_is_a_token() {
         (String::new(), 401),
     ];
     for (headers, status) in cases {
-        let call = request("GET", "/data/api/v1/gateway-info", &headers, "");
+        let call = request("GET", PROJECTS, &headers, "");
         let answer = send(&gateway, &call).unwrap();
         assert_eq!(answer.status, status, "{headers}");
         assert_eq!(answer.head.contains("text/html"), status == 401, "{headers}");
@@ -26,23 +29,22 @@ fn only_the_full_pair_in_its_own_header_is_a_token() {
 #[test]
 fn permissions_and_the_secure_channel_are_403() {
     let (_data, gateway) = gateway(|options| options);
-    let info = "/data/api/v1/gateway-info";
     let token = || Token::parse(TOKEN).unwrap();
     gateway.set_tokens([token().without_write()]);
-    assert_eq!(get(&gateway, info).status, 200);
+    assert_eq!(get(&gateway, PROJECTS).status, 200);
     assert_eq!(post(&gateway, "/data/api/v1/scan/projects", "").status, 403);
     gateway.set_tokens([token().without_read()]);
-    assert_eq!(get(&gateway, info).status, 403);
+    assert_eq!(get(&gateway, PROJECTS).status, 403);
     gateway.set_tokens([token().secure_channel_required()]);
-    assert_eq!(get(&gateway, info).status, 403);
+    assert_eq!(get(&gateway, PROJECTS).status, 403);
     gateway.set_tokens([Token::parse("ci:rotated").unwrap()]);
-    assert_eq!(get(&gateway, info).status, 401);
+    assert_eq!(get(&gateway, PROJECTS).status, 401);
 }
 
 #[test]
 fn an_uncommissioned_gateway_redirects_every_route_but_gwinfo() {
     let (_data, gateway) = gateway(|options| options.state(State::Uncommissioned));
-    for path in ["/StatusPing", "/data/api/v1/gateway-info", "/", "/data/api/v1/scan/projects"] {
+    for path in ["/StatusPing", PROJECTS, "/", "/data/api/v1/scan/projects"] {
         let answer = get(&gateway, path);
         assert_eq!(answer.status, 302, "{path}");
         assert!(answer.head.contains("location: /welcome"), "{path}");
@@ -51,25 +53,12 @@ fn an_uncommissioned_gateway_redirects_every_route_but_gwinfo() {
 }
 
 #[test]
-fn a_restart_is_starting_with_the_port_open() {
-    let endless = std::time::Duration::from_hours(1);
-    let (_data, gateway) = gateway(|options| Options { restart_duration: endless, ..options });
-    let restart = "/data/api/v1/restart-tasks/restart";
-    assert_eq!(post(&gateway, restart, "").status, 400, "not confirmed");
-    assert_eq!(post(&gateway, &format!("{restart}?confirm=true"), "").status, 200);
+fn a_starting_gateway_says_so_and_serves_nothing_else() {
+    let (_data, gateway) = gateway(|options| options.state(State::Starting));
     assert_eq!(get(&gateway, "/StatusPing").json(), json!({"state": "STARTING"}));
-    assert_eq!(get(&gateway, "/data/api/v1/gateway-info").status, 503);
+    assert_eq!(get(&gateway, PROJECTS).status, 503);
     gateway.set(State::Running);
     assert_eq!(get(&gateway, "/StatusPing").json(), json!({"state": "RUNNING"}));
-}
-
-#[test]
-fn a_restart_ends_by_itself() {
-    let (_data, gateway) = gateway(|options| options);
-    post(&gateway, "/data/api/v1/restart-tasks/restart?confirm=true", "");
-    assert!(gateway.wait_for_scans(Half::Projects, 2, PATIENCE), "loaded again");
-    assert!(gateway.wait_for_scans(Half::Config, 2, PATIENCE), "loaded again");
-    assert!(gateway.wait_for_state(State::Running, PATIENCE));
 }
 
 #[test]
@@ -86,7 +75,7 @@ fn a_gateway_that_is_down_refuses_connections_and_comes_back_on_its_port() {
 #[test]
 fn older_generations_lack_routes() {
     let (_data, old) = gateway(|options| Options { api: Api::V81, ..options });
-    assert_eq!(get(&old, "/data/api/v1/gateway-info").status, 404);
+    assert_eq!(get(&old, PROJECTS).status, 404);
     assert_eq!(get(&old, "/StatusPing").status, 200);
     let (_data, lockless) = gateway(|options| Options { api: Api::WithoutScanLock, ..options });
     assert_eq!(get(&lockless, "/data/api/v1/scan-lock/config").status, 404);
@@ -96,69 +85,32 @@ fn older_generations_lack_routes() {
 #[test]
 fn lists_have_an_envelope_and_an_unknown_parameter_matches_nothing() {
     let (_data, gateway) = gateway(|options| options);
-    let names = "/data/api/v1/projects/names";
     let all = json!({
         "items": ["plant"],
         "metadata": {"total": 1, "matching": 1, "limit": -1, "offset": 0},
     });
-    assert_eq!(get(&gateway, names).json(), all);
-    let none = get(&gateway, &format!("{names}?colour=red")).json();
+    assert_eq!(get(&gateway, PROJECTS).json(), all);
+    let none = get(&gateway, &format!("{PROJECTS}?colour=red")).json();
     assert_eq!((&none["items"], &none["metadata"]["total"]), (&json!([]), &json!(1)));
-    assert_eq!(get(&gateway, &format!("{names}?offset=1")).items(), json!([]));
+    assert_eq!(get(&gateway, &format!("{PROJECTS}?offset=1")).items(), json!([]));
 }
 
 #[test]
 fn project_names_can_be_objects() {
     let (_data, gateway) = gateway(|options| Options { items: Items::Objects, ..options });
-    let items = get(&gateway, "/data/api/v1/projects/names").items();
+    let items = get(&gateway, PROJECTS).items();
     assert_eq!(items[0]["name"], "plant");
 }
 
 #[test]
-fn projects_and_resources_are_found_by_name() {
+fn designers_are_listed_while_they_are_open_and_unknown_routes_are_404() {
     let (_data, gateway) = gateway(|options| options);
-    assert_eq!(get(&gateway, "/data/api/v1/projects/find/plant").json()["title"], "Plant");
-    assert_eq!(get(&gateway, "/data/api/v1/projects/find/other").status, 404);
-    let names = get(&gateway, "/data/api/v1/resources/names/ignition/tag-provider").items();
-    assert_eq!(names, json!([{"name": "site", "enabled": true, "modes": []}]));
-    let find = "/data/api/v1/resources/find/ignition/tag-provider";
-    assert_eq!(get(&gateway, &format!("{find}/site")).status, 200);
-    assert_eq!(get(&gateway, &format!("{find}/nowhere")).status, 404);
-}
-
-#[test]
-fn designers_are_listed_and_only_dormant_ones_are_pruned() {
-    let (_data, gateway) = gateway(|options| options);
+    let designers = "/data/api/v1/designers";
     let id = gateway.open_designer("ada", "plant");
-    assert_eq!(get(&gateway, "/data/api/v1/designers").items()[0]["user"], "ada");
-    let route = format!("/data/api/v1/designer/{id}");
-    assert_eq!(get(&gateway, &route).json()["project"], "plant");
-    let delete = request("DELETE", &route, &format!("X-Ignition-API-Token: {TOKEN}\r\n"), "");
-    assert_eq!(send(&gateway, &delete).unwrap().status, 409);
-    gateway.idle_designer(&id);
-    assert_eq!(send(&gateway, &delete).unwrap().status, 204);
-    assert_eq!(get(&gateway, "/data/api/v1/designers").items(), json!([]));
-}
-
-#[test]
-fn the_slash_behind_perspective_sessions_matters() {
-    let (_data, gateway) = gateway(|options| options);
-    gateway.open_session("plant");
-    assert_eq!(get(&gateway, "/data/perspective/api/v1/sessions/").items()[0]["project"], "plant");
-    assert_eq!(get(&gateway, "/data/perspective/api/v1/sessions").status, 404);
-}
-
-#[test]
-fn the_gateway_tells_about_itself() {
-    let (_data, gateway) = gateway(|options| options);
-    gateway.quarantine("com.example.bad");
-    assert_eq!(
-        get(&gateway, "/data/api/v1/modules/quarantined").items()[0]["id"],
-        "com.example.bad"
-    );
-    for route in ["overview", "redundancy", "modules/healthy", "restart-tasks/pending"] {
-        assert_eq!(get(&gateway, &format!("/data/api/v1/{route}")).status, 200, "{route}");
-    }
+    let open = get(&gateway, designers).items();
+    assert_eq!((&open[0]["user"], &open[0]["project"]), (&json!("ada"), &json!("plant")));
+    gateway.close_designer(&id);
+    assert_eq!(get(&gateway, designers).items(), json!([]));
     for route in ["status", "restart", "nonsense"] {
         assert_eq!(get(&gateway, &format!("/data/api/v1/{route}")).status, 404, "{route}");
     }

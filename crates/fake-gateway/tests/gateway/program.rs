@@ -29,7 +29,7 @@ fn the_tls_port_is_a_secure_channel_signed_by_its_own_authority() {
     tcp.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut tls = StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), tcp);
     let headers = format!("X-Ignition-API-Token: {TOKEN}\r\n");
-    tls.write_all(request("GET", "/data/api/v1/overview", &headers, "").as_bytes()).unwrap();
+    tls.write_all(request("GET", "/data/api/v1/designers", &headers, "").as_bytes()).unwrap();
     let mut text = String::new();
     tls.read_to_string(&mut text).unwrap();
     assert_eq!(parse(&text).status, 200);
