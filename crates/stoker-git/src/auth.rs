@@ -57,44 +57,29 @@ pub enum Auth {
 
 /// Why credentials can't be used.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "a field is named after what it holds")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// A file can't be read.
     #[error("failed to read the {what} {path:?}")]
     Read { what: &'static str, path: PathBuf, source: io::Error },
-    /// A file has nothing in it.
     #[error("the {what} {path:?} is empty")]
     Empty { what: &'static str, path: PathBuf },
     /// A file holds what can't be a credential.
     #[error("the {what} {path:?} {fault}")]
     Malformed { what: &'static str, path: PathBuf, fault: &'static str },
-    /// A key that can't be used without being asked for its passphrase.
     #[error("the SSH key {path:?} is encrypted with a passphrase, which Stoker can't ask for")]
     Encrypted { path: PathBuf },
-    /// A file of certificates without one.
     #[error("the CA file {path:?} holds no certificate in PEM form")]
     NoCertificate { path: PathBuf },
-    /// The transport can't carry this kind of credential.
     #[error("{given} can't be used with {remote}, which needs {needed}")]
     Mismatch { given: &'static str, needed: &'static str, remote: SafeUrl },
-    /// The transport needs a credential, and there is none.
     #[error("{remote} needs {needed}, and none was given")]
     Missing { needed: &'static str, remote: SafeUrl },
-    /// The credential would be sent over plain HTTP.
     #[error("credentials over http:// to {remote} would be readable on the way")]
     PlainHttp { remote: SafeUrl },
-    /// The App's JWT would be sent over plain HTTP.
     #[error("credentials over http:// to the GitHub API {api} would be readable on the way")]
     PlainHttpApi { api: SafeUrl },
-    /// GitHub gave no token for the App's key.
     #[error("failed to get a token for the GitHub App from {api} with the key {key:?}")]
-    GithubApp {
-        api: SafeUrl,
-        /// The file with the App's key.
-        key: PathBuf,
-        source: github_app::Error,
-    },
-    /// A file in memory could not be made.
+    GithubApp { api: SafeUrl, key: PathBuf, source: github_app::Error },
     #[error("failed to keep a credential in memory")]
     Memory { source: io::Error },
 }

@@ -19,125 +19,80 @@ use phrase::{Class, PHRASES};
 
 /// Why git failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "a field is named after what it holds")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Fault {
-    /// The server refused the credentials.
     #[error("the server refused the credentials{}", Status(*.status))]
-    Authentication {
-        /// The HTTP status of the response, if there is one.
-        status: Option<u16>,
-    },
-    /// The server wants credentials, and there are none.
+    Authentication { status: Option<u16> },
     #[error("the server wants credentials, and none were given{}", Status(*.status))]
-    CredentialsNeeded {
-        /// The HTTP status of the response, if there is one.
-        status: Option<u16>,
-    },
-    /// The server's host key is unknown or has changed.
+    CredentialsNeeded { status: Option<u16> },
     #[error("the server's host key is not the one that is trusted")]
     HostKey,
     /// The server's certificate is not trusted, or TLS failed otherwise.
     #[error("{flaw}: {detail}")]
-    Tls {
-        /// What is wrong with the certificate.
-        flaw: Flaw,
-        /// What the TLS library says.
-        detail: String,
-    },
-    /// The server at this port does not speak TLS.
+    Tls { flaw: Flaw, detail: String },
     #[error("the server does not speak TLS at this port")]
     NoTls,
-    /// There is no such repository, or none that we may see.
     #[error("there is no such repository, or none that these credentials may see{}", Status(*.status))]
-    NotFound {
-        /// The HTTP status of the response, if there is one.
-        status: Option<u16>,
-    },
-    /// No connection, or it broke.
+    NotFound { status: Option<u16> },
     #[error("the server can't be reached: {detail}")]
     Unreachable { detail: &'static str },
-    /// No connection through the proxy, or it broke.
     #[error("no way through the proxy {proxy}: {detail}")]
     Proxy { proxy: SafeUrl, detail: &'static str },
-    /// The server returned an error.
     #[error("the server returned status {status}")]
-    Server {
-        /// The HTTP status of the response.
-        status: u16,
-    },
+    Server { status: u16 },
     /// The server sent us to another host, or from https to http.
     #[error("the server redirects elsewhere, to {to}")]
     Redirected { to: SafeUrl },
-    /// The server does not give out this object.
     #[error("the server does not give out the object that was asked for")]
     NotOurRef,
-    /// What arrived is not what was asked for, or not git at all.
     #[error("what the server sent is damaged, or is not git")]
     Damaged,
-    /// The server says that its own copy of the repository is damaged.
     #[error("the server says that its copy of the repository is damaged")]
     ServerCorrupt,
-    /// A web page came, such as a login page, where a repository should be.
     #[error("the server returned something that is not git, such as a login page")]
     NotGit,
-    /// The repository's objects are named by SHA-256.
     #[error("the repository has the object format sha256, which is not supported")]
     ObjectFormat,
-    /// The repository belongs to another user.
     #[error("the repository {path:?} belongs to {}, not to us", Owner(*.owner))]
     DubiousOwnership {
         path: String,
         /// Its owner's uid.
         owner: Option<u32>,
     },
-    /// The disk is full.
     #[error("no space is left on the disk of the object store")]
     DiskFull,
-    /// The object store would have more bytes than it may.
     #[error("the object store needs more than its limit of {limit} bytes")]
     StoreFull { limit: u64 },
     /// The store is damaged or locked; it is rebuilt when it is used next.
     #[error("the object store is damaged")]
     Store,
-    /// The time is up.
     #[error("no end after {} s", .after.as_secs())]
     TimedOut { after: Duration },
-    /// The transfer was too slow to be alive.
     #[error("less than 1 kB/s arrived for 10 s")]
     Stalled,
-    /// The operation was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// Git, ssh or one of git's helpers is not installed.
     #[error("{program:?} is not installed")]
     NotInstalled { program: &'static str },
-    /// Git is too old.
     #[error("git is too old: 2.36 or newer is needed")]
     GitTooOld,
-    /// Our uid has no entry in passwd, and ssh insists on one.
     #[error("ssh can't run for a uid without an entry in /etc/passwd")]
     NoPasswdEntry,
-    /// More came than can be good.
     #[error("the server sent more than {limit} bytes")]
     TooLarge { limit: u64 },
-    /// Anything else.
     #[error("git failed: {detail}")]
-    Other {
-        /// What git says, in one line.
-        detail: String,
-    },
+    Other { detail: String },
 }
 
 /// What is wrong with a server's certificate: each has a remedy of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Flaw {
     /// Nobody whom we trust has signed it; or the TLS library does not say.
     #[error("the server's certificate is not trusted")]
     Untrusted,
-    /// It is for another host.
     #[error("the server's certificate is for another host")]
     OtherHost,
-    /// Its time is over, or has not come.
     #[error("the server's certificate is out of date")]
     OutOfDate,
 }

@@ -14,30 +14,22 @@ use crate::store;
 
 /// Why git could not do what was asked.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "a field is named after what it holds")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The credentials can't be used.
     #[error("failed to authenticate to {remote}")]
     Credentials { remote: SafeUrl, source: auth::Error },
-    /// The refs could not be listed.
     #[error("failed to list the refs of {remote}")]
     ListRefs { remote: SafeUrl, source: Fault },
-    /// The ref could not be resolved.
     #[error("failed to resolve a ref of {remote}")]
     Resolve { remote: SafeUrl, source: refs::Error },
-    /// The history could not be fetched.
     #[error("failed to fetch the history of {remote}")]
     FetchHistory { remote: SafeUrl, source: Fault },
-    /// The commit could not be fetched.
     #[error("failed to fetch commit {commit} from {remote}")]
     FetchCommit { remote: SafeUrl, commit: Commit, source: Fault },
-    /// The ref points to an object that is not a commit.
     #[error("the ref on {remote} points to {object}, which is a file or a directory, not a commit")]
     NotACommit { remote: SafeUrl, object: Commit },
-    /// Files could not be fetched.
     #[error("failed to fetch {count} files from {remote}")]
     FetchFiles { remote: SafeUrl, count: usize, source: Fault },
-    /// The object store could not be used.
     #[error("failed to use the object store {path:?}")]
     Store { path: PathBuf, source: store::Error },
 }

@@ -66,9 +66,8 @@ pub struct Store {
 
 /// Why a store could not be used.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "a field is named after what it holds")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// A file operation failed.
     #[error("failed to {action} {path:?}")]
     Disk {
         /// The operation, as a verb.
@@ -76,37 +75,27 @@ pub enum Error {
         path: PathBuf,
         source: io::Error,
     },
-    /// Another process uses the store.
     #[error("the store is in use by {holder}")]
-    Locked {
-        /// The process that holds the lock, as far as is known.
-        holder: Holder,
-    },
+    Locked { holder: Holder },
     /// Another user could replace the content of the directory.
     #[error("{path:?} is a link, belongs to another user, or others may write to it")]
     NotOurs { path: PathBuf },
-    /// The directory has an entry that Stoker did not create, under a name that a store needs.
     #[error("{path:?} is there already, and no part of a store")]
     Foreign { path: PathBuf },
-    /// Git could not read the store.
     #[error("git could not read the store")]
     Read { source: Fault },
     /// An object is missing although it was fetched.
     #[error("object {id} is missing")]
     Missing { id: ObjectId },
-    /// An object's bytes do not have its id.
     #[error("object {id} is damaged")]
     Damaged { id: ObjectId },
     /// An object turned out to be damaged after a part of it was returned.
     #[error("object {id} is damaged")]
     Torn { id: ObjectId },
-    /// The object is not a commit.
     #[error("{commit} is not a commit")]
     NotACommit { commit: Commit },
-    /// A tree is larger than the limit.
     #[error("tree {id} has more than {limit} bytes")]
     TreeTooLarge { id: ObjectId, limit: u64 },
-    /// The operation was cancelled.
     #[error("cancelled")]
     Cancelled,
 }

@@ -7,14 +7,12 @@ use rustls::CertificateError;
 
 /// Why a server sent no complete response. Nothing that it sent is part of an error.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The host, the path or a header can't be part of a request.
     #[error("the request can't be built: {0}")]
     Unusable(&'static str),
-    /// There was no connection in time.
     #[error("no connection within {} ms", .0.as_millis())]
     ConnectTimeout(Duration),
-    /// No program listens at the port.
     #[error("the connection was refused")]
     Refused,
     /// The host has no address, or the network leads nowhere.
@@ -23,28 +21,16 @@ pub enum Error {
     /// The connection was closed before the response was complete.
     #[error("the connection was lost")]
     Lost,
-    /// One side uses TLS and the other does not.
     #[error("one side uses TLS and the other does not")]
     TlsMismatch,
-    /// The server's certificate is not trusted.
     #[error("the server's certificate is not trusted")]
     Untrusted(CertificateError),
-    /// The response is not HTTP.
     #[error("the response is not HTTP")]
     NotHttp,
-    /// The response is larger than its limit.
     #[error("the response is larger than {limit} bytes")]
-    TooLarge {
-        /// The limit.
-        limit: usize,
-    },
-    /// The proxy wants credentials (407).
+    TooLarge { limit: usize },
     #[error("the proxy wants credentials")]
     ProxyCredentials,
-    /// The proxy does not connect to the server.
     #[error("the proxy does not connect to the server ({status})")]
-    ProxyRefused {
-        /// The status of its response.
-        status: u16,
-    },
+    ProxyRefused { status: u16 },
 }

@@ -22,6 +22,7 @@ pub struct Failed {
 
 /// Which step of a run failed, and why.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     /// The templates of the profile can't be filled in for this commit.
     #[error(transparent)]
@@ -50,12 +51,8 @@ pub enum Error {
     /// The files are in place, and the gateway did not scan them.
     #[error(transparent)]
     Scan(stoker_ignition::Error),
-    /// The gateway scanned, and has not loaded these projects.
     #[error("the gateway scanned, but has not loaded {}", .projects.join(", "))]
-    ProjectsNotLoaded {
-        /// The projects.
-        projects: Vec<String>,
-    },
+    ProjectsNotLoaded { projects: Vec<String> },
     /// The gateway scanned, and that could not be remembered.
     #[error(transparent)]
     RecordScan(DiskError),

@@ -18,47 +18,24 @@ use stoker_sync::reserved::{self, NameFault};
 
 /// Why a profile can't become a request to the engine.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "a field is named after what it holds")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// A template in a path or a patch could not be filled in.
     #[error("mappings[{mapping}]: the template in {field} is wrong")]
-    Template {
-        mapping: usize,
-        /// Where in it.
-        field: &'static str,
-        source: TemplateError,
-    },
+    Template { mapping: usize, field: &'static str, source: TemplateError },
     /// A path is not one, perhaps only after its template was filled in.
     #[error("mappings[{mapping}]: the {field} {text:?} can't be used")]
-    Path {
-        mapping: usize,
-        field: &'static str,
-        /// What it came to.
-        text: String,
-        source: PathError,
-    },
+    Path { mapping: usize, field: &'static str, text: String, source: PathError },
     /// A path has a name in it that can't be, perhaps only after its template was filled in.
     #[error("mappings[{mapping}]: the {field} {path:?} {fault}")]
-    Name {
-        mapping: usize,
-        field: &'static str,
-        /// What it came to.
-        path: RelPath,
-        fault: NameFault,
-    },
+    Name { mapping: usize, field: &'static str, path: RelPath, fault: NameFault },
     /// Nothing is left of a path after its template was filled in. It is refused, because nothing
     /// would mean everything: the whole repository, or the whole data directory.
     #[error("mappings[{mapping}]: the {field} is empty after its template was filled in")]
     Empty { mapping: usize, field: &'static str },
-    /// A patch's file pattern is not a glob.
     #[error("mappings[{mapping}]: the pattern of a patch is wrong")]
     Glob { mapping: usize, source: GlobError },
-    /// An exclude pattern is not a glob.
     #[error("failed to read the exclude patterns")]
-    Excludes {
-        /// Which, and what is wrong.
-        source: ExcludeError,
-    },
+    Excludes { source: ExcludeError },
 }
 
 /// Fills in the templates of one mapping.

@@ -37,18 +37,15 @@ use step::{Staged, Stepper};
 
 /// Why a run was not applied, or not in full.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "a field is named after what it holds")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The lock file is not ours any more; nothing was changed.
     #[error("another run took over the data directory; nothing was changed")]
     LockLost,
-    /// The journal could not be begun; nothing was changed.
     #[error("failed to begin the journal; nothing was changed")]
     Begin { source: DiskError },
     /// The journal or the manifest could not be written; the next start finishes the run.
     #[error("failed to keep the record of the run")]
     Record { source: DiskError },
-    /// Some paths could not be changed; the others were.
     #[error("{} could not be changed, first {:?}; everything else was applied", count(.failed), .failed[0].path())]
     Incomplete {
         /// What the system said, path by path.

@@ -36,14 +36,10 @@ pub(crate) struct Findings {
 
 /// Why the check failed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// A directory could not be listed, or a file not read.
     #[error("failed to check at the live files")]
-    Read {
-        /// What the system said.
-        source: DiskError,
-    },
-    /// The run was asked to end.
+    Read { source: DiskError },
     #[error(transparent)]
     Cancelled(Cancelled),
 }

@@ -98,15 +98,12 @@ pub struct Interrupted {
 
 /// Why a data directory could not be opened.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "a field is named after what it holds")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum OpenError {
-    /// It is not there, or not ours to use.
     #[error("failed to open the data directory")]
     Disk { source: DiskError },
-    /// Another run has it.
     #[error("failed to lock the data directory")]
     Lock { source: lock::Error },
-    /// What a killed run left could not be finished or undone.
     #[error("failed to recover the data directory")]
     Recover { source: DiskError },
 }

@@ -27,18 +27,14 @@ pub(crate) struct Lock {
 
 /// Why the lock could not be had.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "a field is named after what it holds")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// Somebody else has it.
     #[error("another run holds the data directory ({holder}); waited {} s", .waited.as_secs())]
     Held { holder: Holder, waited: Duration },
-    /// The volume has no locks.
     #[error("the volume of the data directory does not support locks")]
     Unsupported { source: std::io::Error },
-    /// The lock file could not be used.
     #[error("failed to use the lock file")]
     Disk { source: DiskError },
-    /// The run was asked to end.
     #[error(transparent)]
     Cancelled(Cancelled),
 }

@@ -55,24 +55,19 @@ pub(crate) struct Transformed {
 
 /// Why a file could not be made.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "a field is named after what it holds")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// A template is wrong.
     #[error("the template is wrong")]
     Template { source: TemplateError },
-    /// A document is not JSON, or a patch does not fit it.
     #[error("the JSON document can't be changed")]
     Patch { source: JsonError },
     /// What came out is not JSON, though its name says so.
     #[error("the result is not JSON")]
     NotJson { source: JsonError },
-    /// A file that should be a template has no text.
     #[error("the file is binary and can't be a template")]
     Binary,
-    /// A file that should be changed is too large for it.
     #[error("the file is larger than {MOST_BYTES} bytes and can't be changed")]
     TooLarge,
-    /// A template is not UTF-8.
     #[error("the template is not UTF-8")]
     NotUtf8,
 }

@@ -15,14 +15,12 @@ pub struct Quoted<'a>(pub &'a [u8]);
 
 /// Why some bytes are not a path below a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum PathError {
-    /// It begins with a slash.
     #[error("the path is absolute")]
     Absolute,
-    /// A component is `..`.
     #[error("the path has a \"..\" component")]
     ParentComponent,
-    /// A byte is NUL.
     #[error("the path contains a NUL byte")]
     Nul,
 }

@@ -134,52 +134,29 @@ pub(crate) struct Put {
 
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "a field is named after what it holds")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The commit can't be laid out as the mappings say.
     #[error("failed to compose the mapped files")]
     Compose { source: compose::Error },
-    /// The live files could not be checked.
     #[error("failed to check for drift")]
     Drift { source: drift::Error },
-    /// A path could not be checked.
     #[error("failed to check the paths that change")]
     Survey { source: DiskError },
-    /// A file could not be made from its blob.
     #[error("failed to render or patch {path:?}")]
     Transform { path: RelPath, source: manipulate::Error },
-    /// The source could not deliver.
     #[error("failed to fetch the changed files")]
     Fetch { source: source::Error },
-    /// Something foreign is in the way.
     #[error("{wanted} should be at {path:?}, where {found}")]
-    Conflict {
-        path: RelPath,
-        /// What the commit has there.
-        wanted: &'static str,
-        /// What the disk has there.
-        found: &'static str,
-    },
-    /// A symbolic link is where a directory should be.
+    Conflict { path: RelPath, wanted: &'static str, found: &'static str },
     #[error("{path:?} is a symbolic link, and links are not followed")]
     Link { path: RelPath },
-    /// The last run brought files of another repository, and some of them would go.
     #[error(
         "the last run brought files from {last:?}, this one is from {now:?}: {files} of those \
          files would be deleted"
     )]
-    OtherRepository {
-        /// The repository of the last run.
-        last: String,
-        /// The repository of this run.
-        now: String,
-        /// How many files would go.
-        files: u64,
-    },
-    /// Too much would be deleted.
+    OtherRepository { last: String, now: String, files: u64 },
     #[error(transparent)]
     MassDeletion(MassDeletion),
-    /// The run was asked to end.
     #[error(transparent)]
     Cancelled(Cancelled),
 }

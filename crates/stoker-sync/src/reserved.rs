@@ -34,14 +34,13 @@ const REPOSITORY: &[u8] = b".git";
 
 /// Why a name is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum NameFault {
     /// It is empty, `.` or `..`, or has a slash or a NUL in it.
     #[error("is not the name of a file")]
     NotAName,
-    /// It is longer than a file system takes.
     #[error("is longer than 255 bytes")]
     TooLong,
-    /// The path to it is longer than Linux takes.
     #[error("makes a path longer than the system takes")]
     PathTooLong,
     /// It is `.git` in some spelling.
@@ -50,22 +49,16 @@ pub enum NameFault {
     /// It is the name of our state, our staging, or our temporary files.
     #[error("is reserved by Stoker")]
     Reserved,
-    /// Ignition refuses the character.
     #[error("has the character {0:?}, which Ignition does not take")]
     Character(char),
-    /// It ends with a dot, or begins or ends with a blank.
     #[error("ends with a dot, or begins or ends with a blank, which Ignition does not take")]
     Edge,
-    /// It belongs to one gateway.
     #[error("is the identity of one gateway, which Stoker never writes")]
     Identity,
-    /// It is the gateway's cache.
     #[error("is the gateway's own cache, which Stoker never writes")]
     RuntimeCache,
-    /// It is not UTF-8.
     #[error("is not UTF-8, which Ignition does not take")]
     NotUtf8,
-    /// One directory of the commit has it twice.
     #[error("is there twice, which git itself never writes")]
     Twice,
 }

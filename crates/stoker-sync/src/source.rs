@@ -87,28 +87,18 @@ pub trait Source {
 
 /// Why a source failed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     /// The object is not there, or is not of the kind that was asked for.
     #[error("object {id} is not in the source")]
-    Missing {
-        /// The object that was asked for.
-        id: ObjectId,
-    },
-    /// The object's bytes are not a tree.
+    Missing { id: ObjectId },
     #[error("object {id} is not a tree that can be read")]
-    MalformedTree {
-        /// The tree that was asked for.
-        id: ObjectId,
-    },
-    /// The run was cancelled.
+    MalformedTree { id: ObjectId },
     #[error("reading from the source was cancelled")]
     Cancelled,
     /// A working directory could not be read.
     #[error("failed to read from the source")]
-    Disk {
-        /// What the system said.
-        source: DiskError,
-    },
+    Disk { source: DiskError },
     /// The source itself failed. It keeps its own error, and its owner asks it for that.
     #[error("failed to read from the source")]
     Failed,

@@ -14,9 +14,8 @@ const RESERVE: u64 = 1024 * 1024;
 
 /// Why there is not enough space.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "a field is named after what it holds")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The volume is too full.
     #[error(
         "{} has {free} bytes free and {needed} are needed: {} are missing",
         volume(place),
@@ -29,7 +28,6 @@ pub enum Error {
         needed: u64,
         free: u64,
     },
-    /// The volume would not say.
     #[error("failed to ask for free space")]
     Ask { source: DiskError },
 }

@@ -42,29 +42,22 @@ pub struct GlobError {
 
 /// The ways in which a pattern can be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum GlobFault {
-    /// A backslash is the last character.
     #[error("nothing follows the backslash")]
     DanglingEscape,
-    /// A `[` has no `]`.
     #[error("the character class is not closed with ]")]
     UnclosedClass,
-    /// A class lists nothing: `[]` or `[^]`.
     #[error("the character class is empty; write \\] for the bracket itself")]
     EmptyClass,
-    /// A `{` has no `}`.
     #[error("the alternatives are not closed with }}")]
     UnclosedAlternatives,
-    /// A `}` has no `{`.
     #[error("this }} closes nothing; write \\}} for the brace itself")]
     StrayBrace,
-    /// The pattern is longer than [`MAX_PATTERN`].
     #[error("the pattern is longer than {MAX_PATTERN} bytes")]
     TooLong,
-    /// Nested and repeated alternatives multiply beyond what is matched in reasonable time.
     #[error("the alternatives multiply to too many patterns; split this into several")]
     TooManyAlternatives,
-    /// An exclude pattern that no path below a directory can have.
     #[error("no relative path can match this; leave out leading slashes and empty, . or .. parts")]
     Unreachable,
 }

@@ -31,28 +31,22 @@ pub struct ImageRef<'a> {
 
 /// Why a text is not a reference to an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ImageRefError {
-    /// The text is empty.
     #[error("the name of an image can't be empty")]
     Empty,
-    /// The text, or the name in it, is too long.
     #[error("the name of an image has at most {LONGEST_NAME} characters")]
     Long,
-    /// The registry is not a host name or an address with an optional port.
     #[error("the registry must be a host name, with an optional port")]
     Registry,
-    /// A component of the path is empty or has characters that are not allowed.
     #[error(
         "each component of the path has lower-case letters and digits, separated by \".\", \"_\", \"__\" or \"-\""
     )]
     Path,
-    /// The path is 64 hexadecimal digits, which is the id of an image and not its name.
     #[error("64 hexadecimal digits are the id of an image, not its name")]
     Id,
-    /// The tag has characters that are not allowed, or is too long.
     #[error("a tag has at most {LONGEST_TAG} letters, digits, \"_\", \".\" and \"-\"")]
     Tag,
-    /// The digest is not a known algorithm and its hexadecimal digits.
     #[error("a digest is sha256, sha384 or sha512, a colon and all its hexadecimal digits")]
     Digest,
 }

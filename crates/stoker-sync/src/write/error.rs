@@ -8,44 +8,28 @@ use crate::{manipulate, space};
 
 /// Why nothing was written. The live tree is as it was.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "a field is named after what it holds")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is not enough space.
     #[error("there is no room for the new files")]
-    Space {
-        /// How much is missing.
-        source: space::Error,
-    },
-    /// A file could not be written.
+    Space { source: space::Error },
     #[error("failed to write new files")]
     Disk { source: DiskError },
-    /// The source failed.
     #[error("failed to read the changed files")]
     Read { source: source::Error },
-    /// The stream of a file broke off.
     #[error("failed to read the content of {path:?}")]
     Stream { path: RelPath, source: std::io::Error },
-    /// The bytes are not those that the commit names.
     #[error("the content of {path:?} is not blob {wanted}, but {found}")]
-    Corrupt {
-        path: RelPath,
-        /// What the commit says.
-        wanted: ObjectId,
-        found: ObjectId,
-    },
-    /// Files are pointers to contents that git does not hold.
+    Corrupt { path: RelPath, wanted: ObjectId, found: ObjectId },
     #[error("{}", name_pointers(.paths))]
     LfsPointers {
         /// The destinations, sorted.
         paths: Vec<RelPath>,
     },
-    /// A file could not be made from its blob.
     #[error("failed to render or patch {path:?}")]
     Transform { path: RelPath, source: manipulate::Error },
     /// The last run of this engine broke off after it had begun to change files.
     #[error("the last run has to be finished first: open the data directory again")]
     Unfinished,
-    /// The run was asked to end.
     #[error(transparent)]
     Cancelled(Cancelled),
 }

@@ -31,39 +31,30 @@ const SKEW: i64 = 30;
 
 /// Why GitHub gave no token.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "a field is named after what it holds")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The key can't be read.
     #[error("failed to read the App's key")]
     Key { source: Box<auth::Error> },
-    /// The key is not an RSA key.
     #[error("the App's key is not an RSA private key in PEM form")]
     MalformedKey,
-    /// The certificates to trust can't be used.
     #[error("the certificates for the GitHub API can't be used")]
     Certificates { source: Box<auth::Error> },
     /// The JWT would travel for all to see.
     #[error("the GitHub API must be reached by https://")]
     PlainHttp,
-    /// The API could not be reached.
     #[error("failed to reach the GitHub API")]
     Unreachable { source: stoker_http::Error },
     /// The address of the API or of the proxy can't be used.
     #[error("failed to reach the GitHub API: {0}")]
     Address(&'static str),
-    /// The API did not respond in time.
     #[error("failed to reach the GitHub API: no response in time")]
     TimedOut,
-    /// The API said no.
     #[error("the GitHub API returned status {status}")]
     Refused { status: u16 },
-    /// The response is not a token.
     #[error("the GitHub API returned something that is not a token")]
     Malformed,
-    /// The exchange could not be run.
     #[error("failed to run the exchange")]
     Run { source: std::io::Error },
-    /// The operation was cancelled.
     #[error("cancelled")]
     Cancelled,
 }
