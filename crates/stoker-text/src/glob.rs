@@ -16,6 +16,8 @@ mod tests;
 
 pub use excludes::{ExcludeError, Excludes};
 
+use std::sync::Arc;
+
 use machine::Program;
 
 /// The longest pattern that is accepted, in bytes.
@@ -25,7 +27,7 @@ pub const MAX_PATTERN: usize = 512;
 #[derive(Clone, Debug)]
 pub struct Glob {
     pattern: String,
-    alternatives: Vec<Program>,
+    alternatives: Vec<Arc<dyn Program>>,
 }
 
 /// What is wrong with a pattern, and where.
@@ -83,15 +85,8 @@ impl Glob {
         self.alternatives.iter().any(|program| program.matches(path))
     }
 
-    /// Returns whether anything strictly below this directory can match.
-    ///
-    /// A `false` is certain, so a walk may turn back; a `true` only says that it is worth looking.
-    /// The empty path is the root.
-    pub fn may_match_below(&self, directory: &[u8]) -> bool {
-        self.alternatives.iter().any(|program| program.may_match_below(directory))
-    }
-
-    /// Returns whether everything strictly below this directory certainly matches.
+    /// Returns whether everything strictly below this directory certainly matches. The empty path is
+    /// the root.
     pub fn matches_all_below(&self, directory: &[u8]) -> bool {
         self.alternatives.iter().any(|program| program.matches_all_below(directory))
     }

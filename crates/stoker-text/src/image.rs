@@ -13,11 +13,9 @@ pub const DEFAULT_REGISTRY: &str = "docker.io";
 const LEGACY_DEFAULT_REGISTRY: &str = "index.docker.io";
 /// The path of official images on the default registry.
 const OFFICIAL: &str = "library/";
-/// The most characters of a path.
 const LONGEST_NAME: usize = 255;
 /// The most characters of a whole reference that is looked at.
 const LONGEST: usize = 1024;
-/// The most characters of a tag.
 const LONGEST_TAG: usize = 128;
 
 /// A reference to an image, taken apart.
@@ -53,9 +51,6 @@ pub enum ImageRefError {
 
 impl<'a> ImageRef<'a> {
     /// Takes a reference apart.
-    ///
-    /// # Errors
-    /// Fails where the text is not a reference.
     pub fn parse(text: &'a str) -> Result<Self, ImageRefError> {
         if text.is_empty() {
             return Err(ImageRefError::Empty);

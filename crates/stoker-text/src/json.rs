@@ -15,14 +15,12 @@ mod scan;
 #[cfg(test)]
 mod tests;
 mod text;
-mod value;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 pub use error::{JsonError, JsonFault, PathFault};
 pub use resource::resource_equivalent;
-pub use value::PatchValue;
 
 use path::Path;
 
@@ -34,6 +32,13 @@ pub const MAX_PADDING: usize = 10_000;
 
 /// The largest value that a patch may set, in bytes.
 pub const MAX_VALUE: usize = 1 << 20;
+
+/// A value as it will stand in the document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchValue {
+    json: String,
+    depth: usize,
+}
 
 /// Checks that the document is JSON, with or without a byte order mark.
 pub fn validate(document: &[u8]) -> Result<(), JsonError> {
@@ -80,4 +85,34 @@ pub fn remove_member<'d>(document: &'d [u8], names: &[&str]) -> Result<Cow<'d, [
         document.to_mut().drain(span);
     }
     Ok(document)
+}
+
+impl PatchValue {
+    /// Reads a value: a JSON literal is itself, digit for digit; everything else is a string.
+    ///
+    /// With blanks around it it is no literal, or they would be lost. `"7"` in quotes is the
+    /// string 7.
+    pub fn parse(value: &str) -> Self {
+        let padding = [' ', '\t', '\r', '\n', '\u{feff}'];
+        let is_padded = value.starts_with(padding) || value.ends_with(padding);
+        if !is_padded && scan::validate(value.as_bytes()).is_ok() {
+            return Self { json: value.to_owned(), depth: scan::depth(value) };
+        }
+        Self::string(value)
+    }
+
+    /// Returns a string, whatever it looks like.
+    pub fn string(value: &str) -> Self {
+        Self { json: text::quoted(value), depth: 0 }
+    }
+
+    /// Returns the value as JSON.
+    pub fn as_json(&self) -> &str {
+        &self.json
+    }
+
+    /// Returns how many objects and lists are nested in the value.
+    fn depth(&self) -> usize {
+        self.depth
+    }
 }

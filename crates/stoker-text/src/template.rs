@@ -11,7 +11,6 @@
 mod command;
 mod compare;
 mod context;
-mod cursor;
 mod error;
 mod escape;
 mod eval;

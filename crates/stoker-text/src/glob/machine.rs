@@ -3,7 +3,9 @@
 //! One pass over the path and a handful of word operations per character, whatever the pattern:
 //! there is nothing to backtrack into, so no pattern is slow.
 
+use std::fmt::Debug;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// One element of a pattern without braces.
 #[derive(Clone, Debug)]
@@ -21,23 +23,23 @@ pub(super) enum Token {
     Rest,
 }
 
-/// The characters between brackets.
 #[derive(Clone, Debug)]
 pub(super) struct Class {
     pub(super) negated: bool,
     pub(super) ranges: Vec<(char, char)>,
 }
 
-/// One alternative of a pattern; nearly all fit one machine word.
-#[derive(Clone, Debug)]
-pub(super) enum Program {
-    Small(Box<Machine<1>>),
-    Large(Box<Machine<9>>),
+/// One alternative of a pattern, however many words its positions take.
+pub(super) trait Program: Debug + Send + Sync {
+    fn matches(&self, path: &[u8]) -> bool;
+    fn matches_all_below(&self, directory: &[u8]) -> bool;
+    fn matches_ancestor(&self, path: &[u8]) -> bool;
+    fn matches_path_or_ancestor(&self, path: &[u8]) -> bool;
 }
 
 /// A pattern as masks over its positions.
 #[derive(Clone, Debug)]
-pub(super) struct Machine<const W: usize> {
+struct Machine<const W: usize> {
     tokens: Vec<Token>,
     /// For each ASCII character, the single-character tokens that accept it.
     ascii: Vec<Bits<W>>,
@@ -82,47 +84,35 @@ impl Class {
     }
 }
 
-impl Program {
-    pub(super) fn new(tokens: Vec<Token>) -> Self {
-        if tokens.len() < 64 {
-            Self::Small(Box::new(Machine::new(tokens)))
-        } else {
-            Self::Large(Box::new(Machine::new(tokens)))
-        }
+/// Prepares one alternative; nearly all fit one machine word.
+pub(super) fn program(tokens: Vec<Token>) -> Arc<dyn Program> {
+    if tokens.len() < 64 {
+        Arc::new(Machine::<1>::new(tokens))
+    } else {
+        Arc::new(Machine::<9>::new(tokens))
+    }
+}
+
+impl<const W: usize> Program for Machine<W> {
+    fn matches(&self, path: &[u8]) -> bool {
+        self.run(path).is_some_and(|states| self.accepts(&states))
     }
 
-    pub(super) fn matches(&self, path: &[u8]) -> bool {
-        match self {
-            Self::Small(machine) => machine.matches(path),
-            Self::Large(machine) => machine.matches(path),
-        }
+    fn matches_all_below(&self, directory: &[u8]) -> bool {
+        self.enter(directory).is_some_and(|states| {
+            let states = self.closed(states);
+            !is_empty(&and(&states.inside, &self.rest))
+        })
     }
 
-    pub(super) fn may_match_below(&self, directory: &[u8]) -> bool {
-        match self {
-            Self::Small(machine) => machine.may_match_below(directory),
-            Self::Large(machine) => machine.may_match_below(directory),
-        }
+    fn matches_ancestor(&self, path: &[u8]) -> bool {
+        self.read(path, |states| self.accepts(states)).is_break()
     }
 
-    pub(super) fn matches_all_below(&self, directory: &[u8]) -> bool {
-        match self {
-            Self::Small(machine) => machine.matches_all_below(directory),
-            Self::Large(machine) => machine.matches_all_below(directory),
-        }
-    }
-
-    pub(super) fn matches_ancestor(&self, path: &[u8]) -> bool {
-        match self {
-            Self::Small(machine) => machine.matches_ancestor(path),
-            Self::Large(machine) => machine.matches_ancestor(path),
-        }
-    }
-
-    pub(super) fn matches_path_or_ancestor(&self, path: &[u8]) -> bool {
-        match self {
-            Self::Small(machine) => machine.matches_path_or_ancestor(path),
-            Self::Large(machine) => machine.matches_path_or_ancestor(path),
+    fn matches_path_or_ancestor(&self, path: &[u8]) -> bool {
+        match self.read(path, |states| self.accepts(states)) {
+            ControlFlow::Break(()) => true,
+            ControlFlow::Continue(states) => states.is_some_and(|states| self.accepts(&states)),
         }
     }
 }
@@ -147,36 +137,6 @@ impl<const W: usize> Machine<W> {
             insert(&mut ends, at);
         }
         Self { tokens, ascii, star, segments, rest, ends }
-    }
-
-    fn matches(&self, path: &[u8]) -> bool {
-        self.run(path).is_some_and(|states| self.accepts(&states))
-    }
-
-    fn may_match_below(&self, directory: &[u8]) -> bool {
-        // What has matched in full already can take nothing more.
-        self.enter(directory).is_some_and(|mut states| {
-            remove(&mut states.next, self.tokens.len());
-            !is_empty(&states.next) || !is_empty(&states.inside)
-        })
-    }
-
-    fn matches_all_below(&self, directory: &[u8]) -> bool {
-        self.enter(directory).is_some_and(|states| {
-            let states = self.closed(states);
-            !is_empty(&and(&states.inside, &self.rest))
-        })
-    }
-
-    fn matches_ancestor(&self, path: &[u8]) -> bool {
-        self.read(path, |states| self.accepts(states)).is_break()
-    }
-
-    fn matches_path_or_ancestor(&self, path: &[u8]) -> bool {
-        match self.read(path, |states| self.accepts(states)) {
-            ControlFlow::Break(()) => true,
-            ControlFlow::Continue(states) => states.is_some_and(|states| self.accepts(&states)),
-        }
     }
 
     fn start() -> States<W> {
@@ -307,10 +267,6 @@ type Bits<const W: usize> = [u64; W];
 
 fn insert<const W: usize>(bits: &mut Bits<W>, at: usize) {
     bits[at / 64] |= 1 << (at % 64);
-}
-
-fn remove<const W: usize>(bits: &mut Bits<W>, at: usize) {
-    bits[at / 64] &= !(1 << (at % 64));
 }
 
 fn is_empty<const W: usize>(bits: &Bits<W>) -> bool {

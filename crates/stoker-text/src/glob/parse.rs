@@ -1,13 +1,14 @@
 //! Pattern text to matching programs: validate, expand the braces, read the tokens.
 
-use super::machine::{Class, Program, Token};
+use std::sync::Arc;
+
+use super::machine::{self, Class, Program, Token};
 use super::{GlobFault, MAX_PATTERN, expand};
 
 /// A fault and its byte offset in the pattern.
 pub(super) type Fault = (usize, GlobFault);
 
-/// Turns a pattern into one program per alternative.
-pub(super) fn programs(pattern: &str) -> Result<Vec<Program>, Fault> {
+pub(super) fn programs(pattern: &str) -> Result<Vec<Arc<dyn Program>>, Fault> {
     if pattern.len() > MAX_PATTERN {
         return Err((0, GlobFault::TooLong));
     }
@@ -15,7 +16,7 @@ pub(super) fn programs(pattern: &str) -> Result<Vec<Program>, Fault> {
     expand::alternatives(pattern)?
         .iter()
         // The offset within one alternative means nothing to the reader of the whole pattern.
-        .map(|text| tokens(text).map(Program::new).map_err(|(_, fault)| (0, fault)))
+        .map(|text| tokens(text).map(machine::program).map_err(|(_, fault)| (0, fault)))
         .collect()
 }
 
@@ -96,7 +97,6 @@ fn star(rest: &str, at_segment_start: bool) -> (Token, usize) {
     }
 }
 
-/// Reads what stands between the brackets.
 fn class(inside: &str) -> Class {
     let negated = inside.starts_with(['!', '^']);
     let mut chars = inside.get(usize::from(negated)..).unwrap_or_default().chars().peekable();

@@ -76,17 +76,6 @@ proptest! {
     }
 
     #[test]
-    fn no_match_is_pruned(pattern in patterns(), path in paths()) {
-        let glob = glob(&pattern);
-        if glob.matches(path.as_bytes()) {
-            let slashes = path.match_indices('/').map(|(at, _)| &path[..at]);
-            for directory in slashes.chain([""]) {
-                prop_assert!(glob.may_match_below(directory.as_bytes()), "{directory:?}");
-            }
-        }
-    }
-
-    #[test]
     fn what_matches_all_below_matches(pattern in patterns(), directory in paths(), below in paths()) {
         let glob = glob(&pattern);
         if glob.matches_all_below(directory.as_bytes()) {
@@ -119,7 +108,7 @@ proptest! {
     ) {
         if let Ok(glob) = Glob::parse(&pattern) {
             glob.matches(&path);
-            glob.may_match_below(&path);
+            glob.matches_all_below(&path);
             glob.matches_ancestor(&path);
         }
     }

@@ -41,7 +41,6 @@ pub(super) fn find(
     })
 }
 
-/// Sets the value at a path of a valid document.
 pub(super) fn set(
     document: &[u8],
     root: usize,
@@ -184,7 +183,6 @@ fn missing_items(
     Ok(items)
 }
 
-/// Turns the value for the first part into a member.
 fn named(rest: &[Part], colon: &str, items: Vec<String>) -> Vec<String> {
     let name = rest.first().map(|part| text::quoted(&part.name)).unwrap_or_default();
     items.into_iter().map(|item| format!("{name}{colon}{item}")).collect()

@@ -3,7 +3,6 @@
 
 use super::{JsonError, MAX_DEPTH, PathFault};
 
-/// The way to a value.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
     pub(super) text: String,
@@ -18,7 +17,6 @@ pub(super) struct Part {
     is_name: bool,
 }
 
-/// What a part means for a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Index {
     At(usize),

@@ -4,7 +4,6 @@ use std::ops::{ControlFlow, Range};
 
 use super::{JsonError, JsonFault, MAX_DEPTH};
 
-/// The byte order mark of UTF-8.
 pub(super) const BOM: &[u8] = "\u{feff}".as_bytes();
 
 type Span = Range<usize>;
@@ -23,9 +22,7 @@ pub(super) struct Item {
 pub(super) struct Walk {
     /// The item at which the walk was stopped.
     pub(super) hit: Option<Item>,
-    /// The last item that was seen.
     pub(super) last: Option<Item>,
-    /// How many items were seen.
     pub(super) count: usize,
     /// The offset of the closing bracket, unless the walk was stopped.
     pub(super) close: usize,

@@ -2,28 +2,7 @@
 
 /// Writes a text as a JSON string, with as few escapes as JSON allows.
 pub(super) fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for char in text.chars() {
-        match char {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\x08' => quoted.push_str("\\b"),
-            '\x0c' => quoted.push_str("\\f"),
-            '\0'..='\x1f' => {
-                let [high, low] = [u32::from(char) / 16, u32::from(char) % 16];
-                let digits = [high, low].map(|digit| char::from_digit(digit, 16).unwrap_or('0'));
-                quoted.push_str("\\u00");
-                quoted.extend(digits);
-            }
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
+    serde_json::Value::from(text).to_string()
 }
 
 /// Returns whether a valid JSON string, quotes included, means this text.

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use super::value::Value;
 
-/// A comparison function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Equal,

@@ -44,33 +44,28 @@ pub enum ContextValue {
     List(Vec<String>),
 }
 
-/// Why a field has no value.
-#[derive(Clone, Copy)]
-enum Absence {
-    OutsideCluster,
-    NoOrdinal,
-    NotHere,
-}
-
 impl Context {
     /// Returns the value of a field, or a sentence on why there is none.
     pub(super) fn field(&self, name: &str) -> Result<Value<'_>, String> {
-        use Absence::{NotHere, OutsideCluster};
-        let no_ordinal = if self.pod_name.is_some() { Absence::NoOrdinal } else { OutsideCluster };
+        let (outside_cluster, not_here) = (" outside a cluster", " here");
+        let no_ordinal = match self.pod_name {
+            Some(_) => ": the name of this pod does not end in a number",
+            None => outside_cluster,
+        };
         let (value, absence) = match name {
-            "GatewayName" => (text(self.gateway_name.as_ref()), NotHere),
-            "PodName" => (text(self.pod_name.as_ref()), OutsideCluster),
+            "GatewayName" => (text(self.gateway_name.as_ref()), not_here),
+            "PodName" => (text(self.pod_name.as_ref()), outside_cluster),
             "PodOrdinal" => (self.pod_ordinal.map(Value::Int), no_ordinal),
-            "Namespace" => (text(self.namespace.as_ref()), OutsideCluster),
-            "CRName" => (text(self.cr_name.as_ref()), OutsideCluster),
-            "Profile" => (text(self.profile.as_ref()), NotHere),
-            "Ref" => (text(self.git_ref.as_ref()), NotHere),
-            "Commit" => (text(self.commit.as_ref()), NotHere),
-            "Vars" => (Some(Value::Map(&self.vars)), NotHere),
-            "Labels" => (self.labels.as_ref().map(Value::Map), OutsideCluster),
+            "Namespace" => (text(self.namespace.as_ref()), outside_cluster),
+            "CRName" => (text(self.cr_name.as_ref()), outside_cluster),
+            "Profile" => (text(self.profile.as_ref()), not_here),
+            "Ref" => (text(self.git_ref.as_ref()), not_here),
+            "Commit" => (text(self.commit.as_ref()), not_here),
+            "Vars" => (Some(Value::Map(&self.vars)), not_here),
+            "Labels" => (self.labels.as_ref().map(Value::Map), outside_cluster),
             _ => return self.extra_field(name),
         };
-        value.ok_or_else(|| absence.sentence(name))
+        value.ok_or_else(|| format!("`.{name}` is not known{absence}"))
     }
 
     fn extra_field(&self, name: &str) -> Result<Value<'_>, String> {
@@ -82,18 +77,6 @@ impl Context {
                 "there is no field `.{name}`; known are .GatewayName, .PodName, .PodOrdinal, \
                  .Namespace, .CRName, .Profile, .Ref, .Commit, .Vars and .Labels"
             )),
-        }
-    }
-}
-
-impl Absence {
-    fn sentence(self, name: &str) -> String {
-        match self {
-            Self::OutsideCluster => format!("`.{name}` is not known outside a cluster"),
-            Self::NoOrdinal => {
-                format!("`.{name}` is not known: the name of this pod does not end in a number")
-            }
-            Self::NotHere => format!("`.{name}` is not known here"),
         }
     }
 }

@@ -16,7 +16,6 @@ pub struct TemplateError {
     pub missing: Option<String>,
 }
 
-/// A place in the text of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) line: usize,
@@ -31,7 +30,6 @@ impl Position {
         TemplateError { line, column, message: message.to_string(), missing: None }
     }
 
-    /// Returns the place after this text.
     pub(super) fn after(self, text: &str) -> Self {
         match text.rfind('\n') {
             None => Self { line: self.line, column: self.column + text.chars().count() },

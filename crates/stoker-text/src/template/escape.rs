@@ -18,7 +18,6 @@ pub(super) fn html(text: &str) -> String {
     escaped
 }
 
-/// Escapes for a JavaScript string.
 pub(super) fn js(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
@@ -32,7 +31,6 @@ pub(super) fn js(text: &str) -> String {
     escaped
 }
 
-/// Escapes for the query of a URL.
 pub(super) fn url_query(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -22,7 +22,6 @@ pub(super) struct Run<'a> {
     output: String,
 }
 
-/// How a block was left.
 #[derive(Clone, Copy, PartialEq)]
 enum Flow {
     On,

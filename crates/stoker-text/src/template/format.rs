@@ -46,11 +46,6 @@ pub(super) fn format(format: &str, values: &[Value<'_>], limit: usize) -> Result
     Ok(formatter.output)
 }
 
-/// Formats one value with one verb.
-pub(super) fn plain(value: &Value<'_>, verb: char, spec: &Spec) -> Result<String, String> {
-    verb::apply(value, verb, spec)
-}
-
 impl Formatter<'_, '_> {
     fn directive(&mut self) -> Result<(), String> {
         let mut spec = self.flags();
@@ -185,7 +180,7 @@ fn bounded(number: u64) -> Result<usize, String> {
 pub(super) fn print_value(value: &Value<'_>) -> Result<String, String> {
     match value {
         Value::Nil => Err("there is no value to print".to_owned()),
-        other => plain(other, 'v', &Spec::default()),
+        other => verb::apply(other, 'v', &Spec::default()),
     }
 }
 
@@ -198,7 +193,7 @@ pub(super) fn print(values: &[Value<'_>]) -> Result<String, String> {
         if !after_text && !is_text {
             text.push(' ');
         }
-        text.push_str(&plain(value, 'v', &Spec::default())?);
+        text.push_str(&verb::apply(value, 'v', &Spec::default())?);
         after_text = is_text;
     }
     Ok(text)
@@ -206,7 +201,9 @@ pub(super) fn print(values: &[Value<'_>]) -> Result<String, String> {
 
 /// Prints values with blanks between them and a newline.
 pub(super) fn println(values: &[Value<'_>]) -> Result<String, String> {
-    let texts: Vec<_> =
-        values.iter().map(|value| plain(value, 'v', &Spec::default())).collect::<Result<_, _>>()?;
+    let texts: Vec<_> = values
+        .iter()
+        .map(|value| verb::apply(value, 'v', &Spec::default()))
+        .collect::<Result<_, _>>()?;
     Ok(texts.join(" ") + "\n")
 }

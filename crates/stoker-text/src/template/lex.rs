@@ -29,7 +29,6 @@ pub(super) enum Kind {
     End,
 }
 
-/// A piece of the template's text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'t> {
     pub(super) kind: Kind,
@@ -110,7 +109,6 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// Takes one token within an action.
     fn inside(&mut self) -> Result<(), TemplateError> {
         let first = self.rest.chars().next().unwrap_or_default();
         match first {

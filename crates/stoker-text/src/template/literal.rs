@@ -43,7 +43,6 @@ fn radix(digits: &str) -> (u32, &str) {
     }
 }
 
-/// Reads a text in double quotes.
 pub(super) fn quoted(text: &str) -> Result<String, String> {
     let inside = text.get(1..text.len() - 1).unwrap_or_default();
     let mut chars = inside.chars();

@@ -1,7 +1,6 @@
 //! Tokens to the tree: text, control structures and definitions.
 
 use super::TemplateError;
-use super::cursor::Cursor;
 use super::error::Position;
 use super::lex::{self, Kind, Token};
 use super::literal;
@@ -13,6 +12,9 @@ const MAX_NESTING: usize = 100;
 /// How many variables may be in scope; each use looks through them.
 const MAX_VARIABLES: usize = 1_000;
 
+const KEYWORDS: [&str; 10] =
+    ["if", "with", "range", "end", "else", "define", "block", "template", "break", "continue"];
+
 pub(super) struct Parser<'t> {
     pub(super) tokens: Cursor<'t>,
     /// The variables in scope, innermost last; `$` is always there.
@@ -20,6 +22,12 @@ pub(super) struct Parser<'t> {
     ranges: usize,
     nesting: usize,
     definitions: Definitions,
+}
+
+/// The tokens, and how far the parser has come.
+pub(super) struct Cursor<'t> {
+    tokens: Vec<Token<'t>>,
+    at: usize,
 }
 
 enum Ending<'t> {
@@ -80,18 +88,7 @@ impl<'t> Parser<'t> {
     fn action(&mut self, opened: Position) -> Result<Step<'t>, TemplateError> {
         let token = self.tokens.peek_beyond_space();
         let word = if token.kind == Kind::Word { token.text } else { "" };
-        if matches!(
-            word,
-            "if" | "with"
-                | "range"
-                | "end"
-                | "else"
-                | "define"
-                | "block"
-                | "template"
-                | "break"
-                | "continue"
-        ) {
+        if KEYWORDS.contains(&word) {
             self.tokens.next_beyond_space();
         }
         Ok(match word {
@@ -254,6 +251,43 @@ impl<'t> Parser<'t> {
 
     pub(super) fn leave(&mut self) {
         self.nesting -= 1;
+    }
+}
+
+impl<'t> Cursor<'t> {
+    fn new(tokens: Vec<Token<'t>>) -> Self {
+        Self { tokens, at: 0 }
+    }
+
+    pub(super) fn mark(&self) -> usize {
+        self.at
+    }
+
+    pub(super) fn reset(&mut self, mark: usize) {
+        self.at = mark;
+    }
+
+    pub(super) fn peek(&self) -> Token<'t> {
+        // The last token is `End`, and it is never left behind.
+        self.tokens[self.at.min(self.tokens.len() - 1)]
+    }
+
+    pub(super) fn next(&mut self) -> Token<'t> {
+        let token = self.peek();
+        self.at += 1;
+        token
+    }
+
+    pub(super) fn peek_beyond_space(&mut self) -> Token<'t> {
+        while self.peek().kind == Kind::Space {
+            self.at += 1;
+        }
+        self.peek()
+    }
+
+    pub(super) fn next_beyond_space(&mut self) -> Token<'t> {
+        self.peek_beyond_space();
+        self.next()
     }
 }
 

@@ -13,7 +13,6 @@ pub(super) struct Block {
     pub(super) nodes: Vec<Node>,
 }
 
-/// One piece of a block.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     Text(String),
@@ -43,7 +42,6 @@ pub(super) struct Pipeline {
     pub(super) commands: Vec<Command>,
 }
 
-/// What a pipeline does with its variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Binding {
     Declare,
@@ -57,7 +55,6 @@ pub(super) struct Command {
     pub(super) arguments: Vec<Operand>,
 }
 
-/// A value as it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Operand {
     pub(super) position: Position,
@@ -66,7 +63,6 @@ pub(super) struct Operand {
     pub(super) fields: Vec<String>,
 }
 
-/// The beginning of an operand.
 #[derive(Clone, Debug)]
 pub(super) enum Term {
     Dot,

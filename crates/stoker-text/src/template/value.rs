@@ -36,7 +36,6 @@ impl Deref for Text<'_> {
 }
 
 impl Value<'_> {
-    /// Returns a text that was made while rendering.
     pub(super) fn made(text: String) -> Self {
         Self::Text(Text::Made(text.into()))
     }
@@ -55,7 +54,6 @@ impl Value<'_> {
         }
     }
 
-    /// Returns the value in a sentence.
     pub(super) fn described(&self) -> String {
         match self {
             Self::Context => self.type_name().to_owned(),

@@ -137,13 +137,7 @@ fn int(number: i64, verb: char, spec: &Spec) -> Option<String> {
         'U' => return Some(pad(&code_point(number, spec), &Spec { zero: false, ..*spec })),
         _ => return None,
     };
-    // `%+v` asks for field names, not for a sign.
-    let sign = match (number < 0, spec.plus && verb != 'v', spec.space) {
-        (true, ..) => "-",
-        (false, true, _) => "+",
-        (false, false, true) => " ",
-        (false, false, false) => "",
-    };
+    let sign = sign(number < 0, verb, spec);
     if spec.precision == Some(0) && number == 0 {
         return Some(" ".repeat(spec.width.unwrap_or(0)));
     }
@@ -160,6 +154,16 @@ fn int(number: i64, verb: char, spec: &Spec) -> Option<String> {
         _ => "",
     };
     Some(pad(&format!("{sign}{prefix}{digits}"), &Spec { zero: false, ..*spec }))
+}
+
+fn sign(is_negative: bool, verb: char, spec: &Spec) -> &'static str {
+    match (is_negative, spec.space) {
+        (true, _) => "-",
+        // `%+v` asks for field names, not for a sign.
+        _ if spec.plus && verb != 'v' => "+",
+        (false, true) => " ",
+        (false, false) => "",
+    }
 }
 
 fn character(number: i64) -> char {
@@ -183,12 +187,7 @@ fn float(number: f64, verb: char, spec: &Spec) -> Result<Option<String>, String>
         _ => return Ok(None),
     };
     let digits = if verb.is_ascii_uppercase() { digits.to_uppercase() } else { digits };
-    let sign = match (number.is_sign_negative(), spec.plus && verb != 'v', spec.space) {
-        (true, ..) => "-",
-        (false, true, _) => "+",
-        (false, false, true) => " ",
-        (false, false, false) => "",
-    };
+    let sign = sign(number.is_sign_negative(), verb, spec);
     if let Some(width) = spec.width.filter(|_| spec.zero && !spec.minus) {
         return Ok(Some(format!("{sign}{digits:0>0$}", width.saturating_sub(sign.len()))));
     }
