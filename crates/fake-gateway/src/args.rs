@@ -58,7 +58,6 @@ pub(crate) enum StartState {
 }
 
 impl Args {
-    /// Returns what the library is started with.
     pub(crate) fn options(&self) -> anyhow::Result<Options> {
         let tokens = self.token.iter().map(|pair| Token::parse(pair)).collect::<Option<_>>();
         Ok(Options {

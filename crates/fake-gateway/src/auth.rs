@@ -13,21 +13,18 @@ pub struct Token {
     needs_secure_channel: bool,
 }
 
-/// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Permission {
     Read,
     Write,
 }
 
-/// How the request came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Channel {
     Plain,
     Secure,
 }
 
-/// Why a request may not go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Unauthorized,

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use crate::options::Relock;
 
-/// The lock of one half of the data directory.
 #[derive(Debug, Default)]
 pub(crate) struct Lock {
     held: Option<Hold>,
@@ -39,7 +38,6 @@ impl Lock {
         self.held = Some(hold);
     }
 
-    /// Lets it go, whoever has it.
     pub(crate) fn release(&mut self) {
         self.held = None;
     }

@@ -17,7 +17,6 @@ use crate::world::{Half, Shared, State, World};
 
 const VERSION: &str = "8.3.6 (b2026040112)";
 
-/// A request with everything that an answer depends on.
 pub(crate) struct Call {
     pub(crate) shared: Arc<Shared>,
     pub(crate) scanners: Scanners,

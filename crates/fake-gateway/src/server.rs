@@ -31,7 +31,6 @@ pub(crate) struct Switch {
     pub(crate) done: std::sync::mpsc::Sender<()>,
 }
 
-/// What a connection is served with.
 #[derive(Clone)]
 pub(crate) struct Service {
     pub(crate) shared: Arc<Shared>,

@@ -75,7 +75,6 @@ pub struct Loaded {
     pub poisoned: Vec<Poison>,
 }
 
-/// The scan status as the API tells it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ScanStatus {
     pub(crate) active: bool,
@@ -107,7 +106,6 @@ pub(crate) struct World {
     pub(crate) next_id: u32,
 }
 
-/// What all parts of a stand-in share.
 pub(crate) struct Shared {
     pub(crate) options: Options,
     world: Mutex<World>,

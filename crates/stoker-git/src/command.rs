@@ -76,7 +76,6 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Reads the credentials for one operation.
     pub(crate) fn open(access: &Access, cancel: &Cancel) -> Result<Self, auth::Error> {
         let granted = auth::grant(access, cancel)?;
         let transport = access.url.transport();

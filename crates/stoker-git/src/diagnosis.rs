@@ -138,7 +138,6 @@ pub(crate) fn of_process(error: process::Error) -> Fault {
     }
 }
 
-/// Classifies what git wrote to stderr.
 pub(crate) fn of_text(stderr: &str, transport: Transport) -> Fault {
     let status = http_status(stderr);
     match status {

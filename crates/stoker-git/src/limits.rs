@@ -24,7 +24,6 @@ pub(crate) struct Pace {
     mark: (Instant, Progress),
 }
 
-/// How far an operation has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Progress {
     pub(crate) bytes: u64,
@@ -32,7 +31,6 @@ pub(crate) struct Progress {
     pub(crate) processor: Duration,
 }
 
-/// What [`Pace::judge`] says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     GoOn,

@@ -28,10 +28,8 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Time to tidy up between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// One command to run.
 pub(crate) struct Job<'a> {
     pub(crate) command: Command,
-    /// What the command reads.
     pub(crate) input: Vec<u8>,
     pub(crate) max_output: usize,
     pub(crate) limits: Limits,
@@ -40,7 +38,6 @@ pub(crate) struct Job<'a> {
     pub(crate) arrived: Option<(&'a dyn Fn() -> u64, u64)>,
 }
 
-/// What a command that ran to its end left.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
@@ -48,7 +45,6 @@ pub(crate) struct Output {
     pub(crate) stderr: String,
 }
 
-/// Why a command did not run to its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("failed to start git")]

@@ -13,9 +13,7 @@ use stoker_api::word::Secret;
 use crate::access::Access;
 use crate::auth::{self, Auth};
 
-/// How many lines are kept.
 const MOST_LINES: usize = 10;
-/// How many characters of a line are kept.
 const MOST_CHARACTERS: usize = 300;
 
 /// The last words of a server. Clones share them.

@@ -21,7 +21,6 @@ use crate::transport::{Request, Target};
 /// How often a call that waits checks whether it was cancelled.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// The way to one gateway.
 pub(crate) struct Client {
     /// `None` only while it is being dropped.
     runtime: Option<Runtime>,
@@ -34,7 +33,6 @@ pub(crate) struct Client {
     cancel: Cancel,
 }
 
-/// Whether a request carries the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Public,
@@ -75,7 +73,6 @@ impl Client {
         self.wait(self.limits.call.min(left), &request)
     }
 
-    /// Posts without a body.
     pub(crate) fn post(&self, path: &str) -> Result<Response, Error> {
         let request = self.request(Method::POST, path, Access::Key)?;
         self.wait(self.limits.call, &request)
@@ -104,7 +101,6 @@ impl Client {
         self.wait(within, &request)
     }
 
-    /// Waits without asking anything.
     pub(crate) fn pause(&self, duration: Duration) -> Result<(), Error> {
         self.runtime().block_on(async {
             tokio::select! {
@@ -174,7 +170,6 @@ impl Client {
         response
     }
 
-    /// Waits until the run is asked to end.
     async fn cancelled(&self) {
         while !self.cancel.is_cancelled() {
             tokio::time::sleep(CANCEL_INTERVAL).await;

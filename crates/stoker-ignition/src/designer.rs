@@ -13,9 +13,7 @@ use crate::gateway::Gateway;
 use crate::project::items;
 use crate::scan::Pace;
 
-/// How many sessions a message names.
 const NAMED: usize = 5;
-/// How much of a name a message shows.
 const SHOWN: usize = 64;
 
 /// What open designer sessions mean.

@@ -8,9 +8,7 @@ use stoker_http::Uri;
 
 use crate::error::Error;
 
-/// Port of plain HTTP on a gateway.
 const PLAIN_PORT: u16 = 8088;
-/// Port of HTTPS on a gateway.
 const TLS_PORT: u16 = 8043;
 /// Longer than any address of a gateway.
 const LIMIT: usize = 2048;

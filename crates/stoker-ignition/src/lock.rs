@@ -51,7 +51,6 @@ pub struct Refusal {
     pub held: Option<Held>,
 }
 
-/// The response to one lock request.
 enum Grant {
     /// When the request was sent.
     Given(Instant),

@@ -1,6 +1,5 @@
 //! Where a redirect leads, and how much of it may be shown.
 
-/// How much of an address is shown.
 const SHOWN: usize = 200;
 
 /// Where a redirect leads, if that is of use.

@@ -39,7 +39,6 @@ impl Response {
         }
     }
 
-    /// Returns the JSON of a successful response.
     pub(crate) fn json(self) -> Result<(Call, Value), Error> {
         let answer = self.successful()?;
         let kind = answer.content_type.split(';').next().unwrap_or_default().trim();

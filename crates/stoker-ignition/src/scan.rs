@@ -45,7 +45,6 @@ pub struct ScanOutcome {
     pub errors: Vec<(Half, Error)>,
 }
 
-/// The gateway's status of its last scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Status {
     is_active: bool,

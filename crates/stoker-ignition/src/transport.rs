@@ -18,13 +18,11 @@ use crate::tls;
 const KEY_HEADER: HeaderName = HeaderName::from_static("x-ignition-api-token");
 const AGENT: &str = concat!("stoker/", env!("CARGO_PKG_VERSION"));
 
-/// The address, and how to connect to it.
 pub(crate) struct Target {
     pub(crate) address: Address,
     pub(crate) tls: Option<Arc<ClientConfig>>,
 }
 
-/// One request and its limits.
 pub(crate) struct Request<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a str,

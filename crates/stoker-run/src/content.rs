@@ -40,7 +40,6 @@ pub struct CommitContent<'a> {
     pub store_timeout: Duration,
 }
 
-/// A source as a run sees it.
 pub(crate) trait Supply: Source {
     /// Releases its locks until it is read again.
     fn rest(&mut self) {}

@@ -16,7 +16,6 @@ use crate::scan_lock::ScanLock;
 use crate::target::{GatewayAbsence, GatewayTarget, Target};
 use crate::warning::Warning;
 
-/// The conversation with the gateway in one run.
 pub(crate) enum GatewaySession {
     /// There is no gateway, or nothing changed and no scan is owed.
     None,
@@ -82,7 +81,6 @@ impl GatewaySession {
         }
     }
 
-    /// Takes the scan lock of the halves in which files will change.
     pub(crate) fn lock(&mut self, changed: Halves) -> Result<(), stoker_ignition::Error> {
         match self {
             Self::Present(lock) => lock.take(changed),
@@ -90,7 +88,6 @@ impl GatewaySession {
         }
     }
 
-    /// Renews the scan lock if its time is nearly over.
     pub(crate) fn renew(&mut self) {
         if let Self::Present(lock) = self {
             lock.renew();
@@ -181,7 +178,6 @@ fn present(names: &[String], data: &Path) -> BTreeSet<String> {
     names.iter().filter(exists).cloned().collect()
 }
 
-/// Whether the gateway has loaded what it should.
 fn verify(
     gateway: &Gateway,
     expected: &BTreeSet<String>,

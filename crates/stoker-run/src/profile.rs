@@ -38,13 +38,11 @@ pub enum Error {
     Excludes { source: ExcludeError },
 }
 
-/// Fills in the templates of one mapping.
 struct Filler<'a> {
     mapping: usize,
     values: &'a Values,
 }
 
-/// Returns the request that a profile makes of the engine.
 pub(crate) fn request(profile: &Profile, values: Values, commit: &str) -> Result<Request, Error> {
     let numbered = profile.mappings.iter().enumerate();
     let mappings = numbered

@@ -153,7 +153,6 @@ impl RunReport {
         }
     }
 
-    /// Takes what was applied.
     pub(crate) fn applied(&mut self, report: &Report) {
         let before = self.finished.as_ref().map(|finished| &finished.previous_commit);
         self.previous_commit.clone_from(before.unwrap_or(&report.previous_commit));

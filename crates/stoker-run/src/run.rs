@@ -51,7 +51,6 @@ pub fn scan_owed(
     run.end(result)
 }
 
-/// A run at work.
 pub(crate) struct Run<'a> {
     pub(crate) target: &'a Target,
     pub(crate) cancel: &'a Cancel,
@@ -65,7 +64,6 @@ pub(crate) struct Run<'a> {
     started: Instant,
 }
 
-/// The result of a step that changed live files.
 struct Applied {
     report: Report,
     /// Why some files could not be changed.
@@ -89,7 +87,6 @@ impl<'a> Run<'a> {
         Recovered { report, early, has_looked, started }
     }
 
-    /// Runs steps on a content, and ends.
     fn with(
         mut self,
         content: Content<'_>,
@@ -127,7 +124,6 @@ impl<'a> Run<'a> {
         Failed { report: Box::new(self.into_report()), error: Box::new(error) }
     }
 
-    /// Ends the run with what it did.
     pub(crate) fn into_report(mut self) -> RunReport {
         if let Ok(view) = View::open(&self.target.data.data) {
             if !self.has_looked {
@@ -256,7 +252,6 @@ impl<'a> Run<'a> {
         Ok(plan)
     }
 
-    /// Opens the data directory and plans.
     fn open_and_plan(
         &mut self,
         supply: &mut dyn Supply,

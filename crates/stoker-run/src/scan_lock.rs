@@ -12,16 +12,13 @@ pub(crate) struct ScanLock {
     /// The halves in which files change, once the lock was asked for.
     pub(crate) changed: Halves,
     held: Option<Held>,
-    /// Whether the gateway offers no lock.
     pub(crate) is_missing: bool,
     /// Why the lock could not be kept until all files were in place.
     pub(crate) lost: Option<stoker_ignition::Error>,
-    /// How long the gateway kept us waiting.
     pub(crate) waited: Duration,
 }
 
 impl ScanLock {
-    /// A lock that is not taken yet.
     pub(crate) fn new(gateway: Gateway, designers: Policy) -> Self {
         let (changed, waited) = (Halves::NONE, Duration::ZERO);
         Self { gateway, designers, changed, held: None, is_missing: false, lost: None, waited }

@@ -102,7 +102,6 @@ impl Target {
         self.fill(commit).map(|request| request.mappings)
     }
 
-    /// Returns what is asked of the engine for a commit.
     pub(crate) fn request(&self, commit: &str) -> Result<Request, profile::Error> {
         let mut request = self.fill(commit)?;
         request.deletion = self.deletion.unwrap_or(request.deletion);

@@ -45,7 +45,6 @@ pub(crate) struct Composed {
     pub(crate) children: BTreeSet<Box<[u8]>>,
 }
 
-/// A file that should be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) name: Box<[u8]>,
@@ -74,12 +73,10 @@ pub(crate) struct Task<'a> {
     /// Directories to visit in any case, with all those above them.
     pub(crate) visit: &'a HashSet<RelPath>,
     pub(crate) volume: Volume,
-    /// How many files and directories are taken.
     pub(crate) most_entries: usize,
     pub(crate) cancel: &'a Cancel,
 }
 
-/// What the data volume can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Volume {
     /// The longest path, below the data root.

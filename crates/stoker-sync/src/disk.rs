@@ -41,7 +41,6 @@ pub(crate) struct Dir {
     settings: Arc<RootSettings>,
 }
 
-/// Reads a part of an open file.
 pub(crate) fn read_at(file: &File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     file.read_exact_at(&mut bytes, offset)?;

@@ -54,7 +54,6 @@ pub(crate) struct Inspection<'a> {
 }
 
 impl Findings {
-    /// Returns whether everything is as it should be.
     pub(crate) fn is_clean(&self, ownership: &Ownership<'_>) -> bool {
         self.suspects.is_empty() && !self.foreign.keys().any(|path| ownership.prunes(path))
     }

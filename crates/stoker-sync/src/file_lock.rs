@@ -17,7 +17,6 @@ use rustix::io::Errno;
 use crate::cancel::Cancel;
 use crate::path::Quoted;
 
-/// How often a waiting process tries again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A file that is locked until this is dropped.

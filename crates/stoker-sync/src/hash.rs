@@ -14,7 +14,6 @@ pub(crate) struct BlobHash(Sha1);
 pub(crate) struct Fingerprint(Sha1);
 
 impl BlobHash {
-    /// Begins a blob of `size` bytes.
     pub(crate) fn new(size: u64) -> Self {
         Self(Sha1::new_with_prefix(format!("blob {size}\0")))
     }

@@ -16,7 +16,6 @@ use crate::path::{self, RelPath};
 use crate::plan::Work;
 use crate::reserved::RESOURCE_MANIFEST;
 
-/// One change to the live tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Rename the staged file to this path.
@@ -51,7 +50,6 @@ pub(crate) fn new_dir_of(new_dirs: &[RelPath], path: &[u8]) -> Option<usize> {
         .find_map(|above| new_dirs.binary_search_by(|new_dir| (**new_dir).cmp(above)).ok())
 }
 
-/// Orders the steps of a plan.
 pub(crate) fn steps(work: &Work) -> Vec<Group> {
     let mut groups: BTreeMap<RelPath, Parts> = BTreeMap::new();
     let mut deletes: BTreeSet<RelPath> = work.deletes.clone();

@@ -18,7 +18,6 @@ const PROBE: &[u8] = b"mode";
 /// A holder says no more than this.
 const MOST_WORDS: u64 = 1024;
 
-/// The lock of a data directory, held.
 #[derive(Debug)]
 pub(crate) struct Lock {
     lock: FileLock,

@@ -93,7 +93,6 @@ impl Manifest {
         self.segments.last().map_or(&self.absent, |segment| &segment.header)
     }
 
-    /// Returns the generations of the segments, oldest first.
     pub(crate) fn generations(&self) -> impl Iterator<Item = u64> {
         self.segments.iter().map(|segment| segment.header.generation)
     }
@@ -111,7 +110,6 @@ impl Manifest {
         }
     }
 
-    /// Appends a segment that patches the last one.
     pub(crate) fn append(&mut self, segment: Segment) {
         if segment.header.previous == 0 {
             self.segments.clear();
@@ -119,7 +117,6 @@ impl Manifest {
         self.segments.push(segment);
     }
 
-    /// Returns what the directory was composed from.
     pub(crate) fn key(&self, directory: &[u8]) -> Option<Key> {
         self.sound(key_in(&self.segments, directory))
     }

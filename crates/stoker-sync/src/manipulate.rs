@@ -45,7 +45,6 @@ pub(crate) struct Transform {
     pub(crate) steps: Vec<Manipulation>,
 }
 
-/// What a transform made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Transformed {
     pub(crate) bytes: Vec<u8>,

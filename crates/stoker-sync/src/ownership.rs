@@ -29,7 +29,6 @@ pub(crate) struct Ownership<'a> {
     case: Case,
 }
 
-/// Why a path is left alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spared {
     /// It is excluded, or out of reach: we do not want to know it.

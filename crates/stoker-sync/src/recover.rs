@@ -38,7 +38,6 @@ pub struct Finished {
     pub changes: Vec<Change>,
 }
 
-/// What the last run left.
 #[derive(Debug)]
 pub(crate) enum Left {
     /// Nothing that has to be finished; what had to be undone is undone.

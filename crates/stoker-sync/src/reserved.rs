@@ -63,7 +63,6 @@ pub enum NameFault {
     Twice,
 }
 
-/// Whose a path is, apart from mappings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reserved {
     /// The gateway's identity: keystores, redundancy, the store of values.

@@ -218,7 +218,6 @@ fn settle(draft: &mut DirDraft) {
 }
 
 impl Candidate {
-    /// Returns a candidate for a file as the last sync left it.
     fn of(record: FileRecord) -> Self {
         Self {
             name: record.name.clone(),

@@ -6,7 +6,6 @@ use crate::path::RelPath;
 use crate::report::Listed;
 use crate::request::Origin;
 
-/// How many paths a message names.
 const MOST_NAMED: usize = 3;
 
 /// Something that was skipped, adopted or repaired.

@@ -41,7 +41,6 @@ pub struct WorkDir {
     cancel: Cancel,
 }
 
-/// Where the bytes of a blob are.
 #[derive(Debug, Clone)]
 struct Blob {
     path: RelPath,

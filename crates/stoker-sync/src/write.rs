@@ -156,7 +156,6 @@ fn stream(put: &Put, source: std::io::Error) -> Error {
     Error::Stream { path: put.path.clone(), source }
 }
 
-/// The writing of one batch.
 struct Run<'a> {
     stage: &'a mut Stage,
     puts: &'a [Put],
@@ -219,7 +218,6 @@ fn fill(content: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     Ok(filled)
 }
 
-/// Puts the stamps of the new files into their records.
 fn remember_files(work: &mut Work, stamps: &[FileStamp]) {
     for (put, stamp) in work.puts.iter().zip(stamps) {
         let (patch, record) = put.slot;
@@ -229,7 +227,6 @@ fn remember_files(work: &mut Work, stamps: &[FileStamp]) {
     }
 }
 
-/// Puts the stamps of new directories into their records.
 fn remember_dirs(work: &mut Work, stamps: &BTreeMap<RelPath, DirStamp>) {
     for patch in work.patches.iter_mut().filter(|_| !stamps.is_empty()) {
         if let DirChange::Known { stamp, .. } = &mut patch.change {

@@ -14,7 +14,6 @@ pub(crate) const TOKEN: &str = "ci:s3cret";
 /// How long anything may take before a test gives up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// An answer as it came.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

@@ -94,7 +94,6 @@ pub(super) const PHRASES: &[(&str, Class)] = &[
     ("unknown option", Class::GitTooOld),
 ];
 
-/// What a phrase means.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Class {
     Authentication,

@@ -44,7 +44,6 @@ const ROOMY: u64 = 64 * 1024 * 1024;
 /// and filled over and over.
 const MAX_SHARE: u64 = 16;
 
-/// What was found in a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     /// Nothing that could be used.

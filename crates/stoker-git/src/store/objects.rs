@@ -63,7 +63,6 @@ pub(super) enum ObjectKind {
     Tag,
 }
 
-/// The object that git is about to send, and its place in the request.
 struct Object {
     index: usize,
     id: ObjectId,

@@ -85,7 +85,6 @@ pub(crate) fn opened((repo, commit): (Repo, Oid)) -> (Repo, Place, CommitSource)
     (repo, place, source)
 }
 
-/// The size of all packs of a store.
 pub(crate) fn pack_bytes(store: &Path) -> u64 {
     let packs = fs::read_dir(store.join("repo.git/objects/pack")).into_iter().flatten().flatten();
     packs.map(|entry| entry.metadata().unwrap().len()).sum()

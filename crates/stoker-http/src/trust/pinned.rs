@@ -13,7 +13,6 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// Certificates that were given.
 #[derive(Debug)]
 pub(super) struct Pinned {
     authorities: Arc<WebPkiServerVerifier>,

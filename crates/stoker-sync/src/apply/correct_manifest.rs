@@ -14,7 +14,6 @@ use crate::manifest::storage;
 use crate::path::{self, RelPath};
 use crate::source::ObjectId;
 
-/// A run and what came of its steps.
 pub(super) struct ManifestCorrection<'a> {
     pub(super) header: &'a Header,
     pub(super) patches: &'a [DirPatch],

@@ -26,14 +26,12 @@ pub(crate) enum Pass {
     Again,
 }
 
-/// What waits to be placed.
 pub(super) struct Staged {
     pass: Pass,
     /// It is there as long as the journal is: without it, what was done is unknown.
     dir: Result<Dir, DiskError>,
 }
 
-/// A step that could not be taken.
 pub(crate) struct Undone<'s> {
     pub(crate) step: &'s Step,
     /// What stopped it; its path may lie within that of the step, or above it.
@@ -50,7 +48,6 @@ pub(super) struct Stepper<'a, 's> {
     undone: Vec<Undone<'s>>,
 }
 
-/// What came of all steps.
 pub(super) struct Taken<'s> {
     pub(super) copied: Vec<Copied>,
     /// Files of directories that could be moved in part only.

@@ -17,7 +17,6 @@ const HONEST_PLACES: usize = 8;
 
 type Listings = HashMap<ObjectId, Vec<Entry>>;
 
-/// Whether the tree was counted.
 #[derive(Debug, Default)]
 pub(super) struct ExpansionLimit {
     is_done: bool,

@@ -12,7 +12,6 @@ use crate::source::{Entry, Kind, ObjectId, Source};
 /// How many letters a name may differ by and still be suggested.
 const FARTHEST: usize = 3;
 
-/// What a mapping brings to its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     Dir(ObjectId),

@@ -20,7 +20,6 @@ pub(crate) enum CallKind {
     Write,
 }
 
-/// One call, with its arguments.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(test), expect(dead_code, reason = "only tests read it"))]
 pub(crate) struct Call<'a> {
@@ -40,7 +39,6 @@ impl<'a> Call<'a> {
 }
 
 #[cfg(not(test))]
-/// Lets every step pass.
 #[expect(clippy::unnecessary_wraps, reason = "under test it can fail")]
 pub(crate) fn step(_call: Call<'_>) -> rustix::io::Result<()> {
     Ok(())
@@ -67,7 +65,6 @@ mod script {
         Once { at: usize, errno: Errno },
     }
 
-    /// A step that was tried.
     #[derive(Debug, Clone)]
     pub(crate) struct RecordedCall {
         pub(crate) kind: CallKind,

@@ -8,7 +8,6 @@ use rustix::io::Errno;
 use super::{Dir, Result, fault};
 use crate::manifest::record::{DirStamp, FileStamp};
 
-/// What something on disk is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FileType {
     File,
@@ -129,7 +128,6 @@ fn nanoseconds(seconds: i64, rest: u64) -> u64 {
 }
 
 impl Dir {
-    /// Looks at this directory itself.
     pub(crate) fn stat_self(&self) -> Result<Stat> {
         self.at(b"", "stat", fs::fstat(&self.fd)).map(|stat| Stat::of(&stat, self.modes))
     }
@@ -163,7 +161,6 @@ impl Dir {
         self.at(name, "find", stat.ok_or(Errno::NOENT))
     }
 
-    /// Looks at an open file of this directory.
     pub(crate) fn stat_file(&self, name: &[u8], file: &std::fs::File) -> Result<Stat> {
         self.at(name, "stat", fs::fstat(file)).map(|stat| Stat::of(&stat, self.modes))
     }

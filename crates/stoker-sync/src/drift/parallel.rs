@@ -18,7 +18,6 @@ const PARTS: usize = 32;
 /// may make the check unnecessary.
 const HEAD_START: Duration = Duration::from_millis(25);
 
-/// A check of the whole tree.
 pub(crate) struct ParallelInspection<'a> {
     inspection: Inspection<'a>,
     /// Computed by the first thread: finding them reads a part of the manifest.

@@ -29,7 +29,6 @@ use crate::survey::{FoundDir, FoundFile, Survey};
 use crate::{transform, warning};
 use finish::PlanFinish;
 
-/// How many of the files that were kept are named.
 pub(super) const MOST_KEPT: usize = 10;
 
 #[derive(Debug, Clone, Copy)]
@@ -237,7 +236,6 @@ impl<'a> Planner<'a> {
         compose::compose(&task, source).map_err(|source| Error::Compose { source })
     }
 
-    /// Looks at every place that may change.
     fn survey(&self, drafts: &[DirDraft], findings: Findings) -> Result<Facts, Error> {
         let cancel = self.input.cancel;
         let mut survey = Survey::new(&self.input.view.root, cancel);

@@ -33,10 +33,8 @@ pub struct View {
     pub(super) manifest: Manifest,
     /// What opening brought to light; every plan repeats it.
     pub(super) notices: Vec<Warning>,
-    /// The run that opening has finished.
     pub(super) finished: Option<Finished>,
     pub(super) volume: Volume,
-    /// The result of the check before this run.
     pub(super) early_check: Option<EarlyCheck>,
 }
 

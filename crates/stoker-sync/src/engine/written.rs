@@ -124,7 +124,6 @@ impl<'e> Written<'e> {
         Err(apply::Error::Incomplete { failed, report: Box::new(self.report()) })
     }
 
-    /// Removes from the report what was not done.
     fn discount(&mut self, undone: &[Undone<'_>]) {
         let path = |undone: &Undone<'_>| undone.step.path().clone();
         let (new_dirs, others): (Vec<_>, Vec<_>) =

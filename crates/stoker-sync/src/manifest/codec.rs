@@ -62,7 +62,6 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Unpacks what [`Writer::list`] packed.
     pub(crate) fn list<T>(&mut self, unpack: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let count = usize::try_from(self.number()?).ok()?;
         // Every item takes a byte at least: a larger count is damage, not a reason to allocate.
@@ -79,7 +78,6 @@ impl<'a> Reader<'a> {
         Some(*first)
     }
 
-    /// Unpacks bytes with their length.
     pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.number()?).ok()?;
         self.take(length)

@@ -28,7 +28,6 @@ pub(crate) struct Header {
     pub(crate) warnings: Vec<Warning>,
     /// Files in owned directories that no sync brought and that were kept.
     pub(crate) kept: Listed,
-    /// Where the commit came from, if that was said.
     pub(crate) origin: Option<Box<Origin>>,
 }
 

@@ -120,7 +120,6 @@ impl Slot {
         self.bytes.clone()
     }
 
-    /// Checks the bytes of the page.
     pub(super) fn parse(&self, bytes: Vec<u8>) -> Option<Page> {
         let page = Page::parse(bytes, self.check)?;
         (page.len() == self.positions.len()).then_some(page)

@@ -5,7 +5,6 @@ use super::segment::Damaged;
 use crate::path::RelPath;
 use crate::source::ObjectId;
 
-/// A file that is ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileRecord {
     /// The last component of its path.
@@ -63,7 +62,6 @@ pub(crate) struct DirPatch {
     pub(crate) change: DirChange,
 }
 
-/// What becomes of the record of one directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DirChange {
     /// It is no longer managed.
@@ -75,7 +73,6 @@ pub(crate) enum DirChange {
 /// The mapping of a file that none brings any more.
 pub(crate) const NO_MAPPING: u16 = u16::MAX;
 
-/// The id of unknown content.
 const NOTHING: ObjectId = ObjectId([0; 20]);
 
 const EXECUTABLE: u8 = 1;

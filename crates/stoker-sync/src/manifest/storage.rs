@@ -15,7 +15,6 @@ use crate::disk::{Dir, DiskError};
 pub(crate) const PREPARED: &[u8] = b"prepared";
 /// A segment whose steps are being taken.
 pub(crate) const JOURNAL: &[u8] = b"journal";
-/// What the names of segments begin with.
 const PREFIX: &[u8] = b"manifest-";
 /// Written beside its final name, when segments are merged.
 const MERGED: &[u8] = b"merged";
@@ -25,7 +24,6 @@ const MOST_PATCHES: usize = 16;
 /// Patches that are smaller than this, all together, leave the first segment alone.
 const SMALL: usize = 256 * 1024;
 
-/// What the state directory says.
 #[derive(Debug)]
 pub(crate) enum Loaded {
     /// There was no sync yet.

@@ -53,7 +53,6 @@ pub(super) fn render(bytes: &[u8], values: &Values) -> Result<Vec<u8>, Error> {
     rendered.map(String::into_bytes).map_err(|source| Error::Template { source })
 }
 
-/// Adds the values that are used to a fingerprint.
 pub(super) fn describe(values: &Values, uses: u16, fingerprint: &mut Fingerprint) {
     let fields: [String; FIELDS.len()] = [
         format!("{:?}", values.gateway_name),

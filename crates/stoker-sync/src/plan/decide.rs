@@ -28,7 +28,6 @@ pub(crate) struct Facts {
     pub(crate) found_files: Vec<Vec<FoundFile>>,
     /// Dropped files that are not as the last sync left them.
     pub(crate) changed_drops: HashSet<RelPath>,
-    /// Foreign files in owned directories.
     pub(crate) foreign: BTreeMap<RelPath, FileType>,
 }
 
@@ -41,7 +40,6 @@ pub(crate) struct DecideInput<'a> {
     pub(crate) manifest: &'a Manifest,
     /// Whether the profile is that of the last sync, so that what differs is drift.
     pub(crate) is_same_profile: bool,
-    /// The user that this process runs as.
     pub(crate) user: u32,
 }
 
@@ -52,7 +50,6 @@ pub(crate) struct Decided {
     pub(crate) changes: Vec<Change>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) drift: Vec<Drifted>,
-    /// A mass deletion that is left out.
     pub(crate) withheld: Option<MassDeletion>,
     /// Files that no sync brought and that are kept, sorted.
     pub(crate) kept: BTreeSet<RelPath>,
@@ -296,7 +293,6 @@ fn outermost(dirs: BTreeSet<RelPath>) -> Vec<RelPath> {
     kept.into_iter().collect()
 }
 
-/// Returns the paths of some files of all drafts.
 fn all_paths<'d, I: Iterator<Item = &'d [u8]>>(
     drafts: &'d [DirDraft],
     names: impl Fn(&'d DirDraft) -> I,

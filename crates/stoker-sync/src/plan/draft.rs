@@ -12,7 +12,6 @@ use crate::path::RelPath;
 use crate::request::Request;
 use crate::source::ObjectId;
 
-/// One directory that may change.
 #[derive(Debug)]
 pub(crate) struct DirDraft {
     pub(crate) path: RelPath,
@@ -22,13 +21,11 @@ pub(crate) struct DirDraft {
     pub(crate) same: Vec<usize>,
     /// Files that stay as they are, with the mapping they belong to now.
     pub(crate) kept: Vec<FileRecord>,
-    /// Files that are new or differ.
     pub(crate) candidates: Vec<Candidate>,
     /// Files of ours that are not wanted any more.
     pub(crate) dropped: Vec<FileRecord>,
     /// Files that are not ours any more and stay.
     pub(crate) forgotten: Vec<FileRecord>,
-    /// The record of the last sync.
     pub(crate) last: Option<DirRecord>,
 }
 
@@ -43,14 +40,12 @@ impl DirDraft {
     }
 }
 
-/// Whether a directory is part of the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DirState {
     Wanted,
     Gone,
 }
 
-/// A file that may have to be written.
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub(crate) name: Box<[u8]>,
@@ -69,7 +64,6 @@ pub(crate) struct Candidate {
     pub(crate) cause: Cause,
 }
 
-/// Why a file is a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// The commit, or what it is made with, differs from the last sync.
@@ -103,7 +97,6 @@ impl DirDraft {
 }
 
 impl Drafting<'_> {
-    /// Compares the composed directories with the last sync.
     pub(crate) fn run(&self, composed: Vec<Composed>) -> Vec<DirDraft> {
         let mut drafts = Vec::with_capacity(composed.len());
         let renumber = self.renumber();

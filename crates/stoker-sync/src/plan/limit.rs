@@ -45,7 +45,6 @@ struct Tally {
 }
 
 impl DeletionCounts {
-    /// Counts files that the last sync had left.
     pub(super) fn add(&mut self, place: Place, files: u64) {
         self.places.entry(place).or_default().total += files;
     }

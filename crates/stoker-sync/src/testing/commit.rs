@@ -24,7 +24,6 @@ pub(crate) type Files = BTreeMap<Vec<u8>, Blob>;
 /// What a file of a commit is, and its content.
 pub(crate) type Blob = (Kind, Vec<u8>);
 
-/// A file and its path below some directory.
 type Placed<'a> = (&'a [u8], &'a Blob);
 
 impl Commit {
@@ -38,7 +37,6 @@ impl Commit {
         Self::from_files(&files.into_iter().map(file).collect())
     }
 
-    /// A commit with anything in it.
     pub(crate) fn from_files(files: &Files) -> Self {
         let mut commit = Self::default();
         let all: Vec<_> = files.iter().map(|(path, file)| (path.as_slice(), file)).collect();

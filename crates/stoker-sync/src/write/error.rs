@@ -34,7 +34,6 @@ pub enum Error {
     Cancelled(Cancelled),
 }
 
-/// How many pointers a message names.
 const MOST_NAMED: usize = 100;
 
 fn name_pointers(paths: &[RelPath]) -> String {

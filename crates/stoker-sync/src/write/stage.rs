@@ -38,7 +38,6 @@ impl Stage {
         })
     }
 
-    /// Removes the stage with all that is in it.
     pub(crate) fn remove(root: &Dir) -> Result<(), DiskError> {
         root.remove_tree(STAGING_DIR.as_bytes())
     }

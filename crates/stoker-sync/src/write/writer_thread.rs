@@ -27,7 +27,6 @@ enum QueuedContent {
     Pieces(Receiver<io::Result<Vec<u8>>>),
 }
 
-/// The end that files are given to.
 pub(super) struct WriterQueue {
     sender: SyncSender<Vec<QueuedFile>>,
     batch: Vec<QueuedFile>,

@@ -66,7 +66,6 @@ struct Claims<'a> {
     iss: &'a str,
 }
 
-/// The API, and what is asked of it.
 struct Api {
     server: Server,
     path: String,
@@ -141,7 +140,6 @@ async fn ask(settings: &Settings) -> Result<Token, Error> {
     read_token(&response)
 }
 
-/// Reads the App's private key.
 pub(super) fn read_key(path: &Path) -> Result<EncodingKey, Error> {
     let key = auth::read("GitHub App key", path)
         .map_err(|source| Error::Key { source: Box::new(source) })?;
