@@ -1,7 +1,6 @@
 //! Whom a TLS connection trusts: given certificates, the system's, or (on loopback) any.
 
-mod any;
-mod pinned;
+mod verifier;
 
 use std::sync::Arc;
 
@@ -10,8 +9,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
 
-use any::Any;
-use pinned::Pinned;
+use verifier::Verifier;
 
 /// The text holds no certificate that can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -34,14 +32,14 @@ pub fn pinned(pem: &[u8]) -> Result<Arc<ClientConfig>, NoCertificate> {
         roots.add(certificate.clone()).map_err(|_| NoCertificate)?;
     }
     // Without a single root it is refused here.
-    let verifier = Pinned::new(roots, certificates, provider()).map_err(|_| NoCertificate)?;
+    let verifier = Verifier::pinned(roots, certificates, provider()).map_err(|_| NoCertificate)?;
     Ok(verified_by(Arc::new(verifier)))
 }
 
 /// Trusts any certificate; only the handshake is verified. For loopback alone, where bytes do not
 /// leave the machine.
 pub fn any() -> Arc<ClientConfig> {
-    verified_by(Arc::new(Any::new(&provider())))
+    verified_by(Arc::new(Verifier::any(&provider())))
 }
 
 fn verified_by(verifier: Arc<dyn ServerCertVerifier>) -> Arc<ClientConfig> {

@@ -1,37 +1,58 @@
-//! Trusts a server that a given authority has signed, and one that shows a given certificate itself.
+//! Which certificates of servers are trusted beyond what rustls trusts by itself.
 //!
+//! Pinned: a server that a given authority has signed, and one that shows a given certificate itself.
 //! A user who gives a self-signed certificate means that one. Most tools mark such a certificate as an
-//! authority's (CA:TRUE), and rustls takes none of those for a server's, given or not. Its time,
-//! its host name and the signature of the handshake are checked all the same.
+//! authority's (CA:TRUE), and rustls takes none of those for a server's, given or not. Its time, its
+//! host name and the signature of the handshake are checked all the same.
 
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{VerifierBuilderError, WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
+/// Whatever it trusts, the signature of the handshake is verified.
 #[derive(Debug)]
-pub(super) struct Pinned {
-    authorities: Arc<WebPkiServerVerifier>,
-    certificates: Vec<CertificateDer<'static>>,
+pub(super) struct Verifier {
+    algorithms: WebPkiSupportedAlgorithms,
+    trusted: Trusted,
 }
 
-impl Pinned {
+#[derive(Debug)]
+enum Trusted {
+    /// For connections that do not leave the machine.
+    Any,
+    Pinned {
+        authorities: Arc<WebPkiServerVerifier>,
+        certificates: Vec<CertificateDer<'static>>,
+    },
+}
+
+impl Verifier {
+    pub(super) fn any(provider: &CryptoProvider) -> Self {
+        let algorithms = provider.signature_verification_algorithms;
+        Self { algorithms, trusted: Trusted::Any }
+    }
+
     /// Trusts these certificates, which are also the roots, and whatever they have signed.
-    pub(super) fn new(
+    pub(super) fn pinned(
         roots: RootCertStore,
         certificates: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, VerifierBuilderError> {
+        let algorithms = provider.signature_verification_algorithms;
         let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
-        Ok(Self { authorities: authorities.build()?, certificates })
+        let authorities = authorities.build()?;
+        Ok(Self { algorithms, trusted: Trusted::Pinned { authorities, certificates } })
     }
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -40,7 +61,10 @@ impl ServerCertVerifier for Pinned {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let signed = self.authorities.verify_server_cert(
+        let Trusted::Pinned { authorities, certificates } = &self.trusted else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let signed = authorities.verify_server_cert(
             end_entity,
             intermediates,
             server_name,
@@ -50,7 +74,7 @@ impl ServerCertVerifier for Pinned {
         match signed {
             // That it is an authority's has no word of its own. Its time was looked at before.
             Err(Error::InvalidCertificate(CertificateError::Other(_)))
-                if self.certificates.contains(end_entity) =>
+                if certificates.contains(end_entity) =>
             {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
@@ -65,7 +89,7 @@ impl ServerCertVerifier for Pinned {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities.verify_tls12_signature(message, cert, dss)
+        verify_tls12_signature(message, cert, dss, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -74,11 +98,11 @@ impl ServerCertVerifier for Pinned {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities.verify_tls13_signature(message, cert, dss)
+        verify_tls13_signature(message, cert, dss, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.authorities.supported_verify_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 
@@ -97,11 +121,11 @@ mod tests {
         params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
     }
 
-    fn pinned(certificate: &CertificateDer<'static>) -> Pinned {
+    fn pinned(certificate: &CertificateDer<'static>) -> Verifier {
         let mut roots = RootCertStore::empty();
         roots.add(certificate.clone()).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        Pinned::new(roots, vec![certificate.clone()], provider).unwrap()
+        Verifier::pinned(roots, vec![certificate.clone()], provider).unwrap()
     }
 
     #[test]
