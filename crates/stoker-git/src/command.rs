@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use stoker_api::word::{HttpUrl, RepoUrl, Transport};
-use stoker_http::Uri;
+use stoker_http::{Uri, percent_decoded};
 
 use crate::Cancel;
 use crate::access::{Access, PlainHttp, host_of, port_of, protocol};
@@ -254,19 +254,7 @@ fn trust(url: &RepoUrl) -> io::Result<MemFile> {
 pub(crate) fn file_path(url: &RepoUrl) -> String {
     let path = url.as_str().strip_prefix("file://").unwrap_or_default();
     let path = path.strip_prefix("localhost").unwrap_or(path);
-    let mut decoded = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let code = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let code = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        let (byte, consumed) = match code.filter(|_| *first == b'%') {
-            Some(code) => (code, &after[2..]),
-            None => (*first, after),
-        };
-        decoded.push(byte);
-        rest = consumed;
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
+    String::from_utf8_lossy(&percent_decoded(path)).into_owned()
 }
 
 /// Sets the directory that a command works on, as a repository that needs no discovery.

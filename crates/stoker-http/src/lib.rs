@@ -26,7 +26,7 @@ use std::time::Duration;
 pub use error::Error;
 pub use hyper::header;
 pub use hyper::{Method, Uri};
-pub use proxy::Proxy;
+pub use proxy::{Proxy, percent_decoded};
 pub use rustls::{CertificateError, ClientConfig};
 
 use hyper::header::HeaderMap;

@@ -79,7 +79,8 @@ fn is_excepted(host: &str, name: &str) -> bool {
     name == "*" || !name.is_empty() && (host.eq_ignore_ascii_case(name) || is_below())
 }
 
-fn percent_decoded(text: &str) -> Vec<u8> {
+/// Decodes `%41`; what is not such an escape stays.
+pub fn percent_decoded(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, tail)) = rest.split_first() {
