@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use stoker_api::word::Commit;
 use stoker_sync::RelPath;
-use stoker_sync::file_lock::Holder;
+use stoker_sync::file_lock::{FileLock, Holder};
 use stoker_sync::source::ObjectId;
 
 use crate::Cancel;
@@ -61,7 +61,7 @@ pub struct Store {
     had_packs: bool,
     /// Which repository is used: ours, or the one that may take its place.
     used: &'static str,
-    _lock: lock::Lock,
+    _lock: FileLock,
 }
 
 /// Why a store could not be used.
@@ -120,7 +120,7 @@ impl Store {
             judged?;
         }
         let lock = directory.join(layout::LOCK);
-        let lock = lock::Lock::take(&lock, timeout, cancel).map_err(failed)?;
+        let lock = lock::take(&lock, timeout, cancel).map_err(failed)?;
         // Checked again under the lock: files that another run was writing or removing may have
         // looked foreign.
         judge()?;

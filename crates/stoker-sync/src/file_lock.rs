@@ -153,6 +153,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_lock_that_is_dropped_is_free_though_a_child_still_has_its_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let take =
+            || FileLock::take(|| file.reopen(), |_| true, Duration::ZERO, &Cancel::default());
+        let lock = take().unwrap();
+        let _inherited = lock.file.try_clone().unwrap();
+        take().unwrap_err();
+        drop(lock);
+        take().unwrap();
+    }
+
+    #[test]
     fn a_holder_is_read_as_it_was_written() {
         let own = Holder::parse(Holder::own_line().as_bytes()).unwrap();
         assert_eq!(own.pid, Some(std::process::id()));

@@ -196,18 +196,6 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_dropped_is_free_though_a_child_still_has_its_file() {
-        let scratch = Scratch::new();
-        scratch.make_dir("state");
-        let state = Dir::open_root(&scratch.path("state")).unwrap();
-        let take = || Lock::take(&state, Duration::ZERO, &Cancel::default()).unwrap();
-        let lock = take();
-        let _inherited = lock.lock.file.try_clone().unwrap();
-        drop(lock);
-        take();
-    }
-
-    #[test]
     fn waiting_ends_when_the_run_is_cancelled() {
         let scratch = Scratch::new();
         let _engine = scratch.engine();

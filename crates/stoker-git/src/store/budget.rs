@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use super::layout::{self, HISTORY, LOCK, NEXT, REPOSITORY, URL};
 use super::location::{Location, Parent};
-use super::lock::Lock;
+use super::lock;
 use crate::Cancel;
 use crate::diagnosis::Fault;
 
@@ -81,7 +81,7 @@ fn last_used(store: &Path) -> Option<SystemTime> {
 
 /// Empties a store that is not in use. A store that can't be emptied stays as it is.
 fn empty_if_idle(store: &Path) {
-    if let Ok(_lock) = Lock::take(&store.join(LOCK), Duration::ZERO, &Cancel::default()) {
+    if let Ok(_lock) = lock::take(&store.join(LOCK), Duration::ZERO, &Cancel::default()) {
         drop(layout::wipe(store));
     }
 }

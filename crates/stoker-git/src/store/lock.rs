@@ -14,37 +14,28 @@ use crate::Cancel;
 /// More than the line that names a holder has.
 const MAX_LINE: usize = 200;
 
-/// A held lock; dropping it releases it.
-#[derive(Debug)]
-#[cfg_attr(not(test), expect(dead_code, reason = "held, and released when it is dropped"))]
-pub(super) struct Lock {
-    lock: FileLock,
-}
-
-impl Lock {
-    /// Takes the lock, or returns an error that names its holder.
-    pub(super) fn take(path: &Path, timeout: Duration, cancel: &Cancel) -> Result<Self, Error> {
-        let failed = |action, source| Error::Disk { action, path: path.to_owned(), source };
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let is_current = |file: &File| {
-            let inode = |metadata: std::io::Result<std::fs::Metadata>| {
-                metadata.map(|metadata| (metadata.dev(), metadata.ino())).ok()
-            };
-            let own = inode(file.metadata());
-            own.is_some() && own == inode(std::fs::metadata(path))
+/// Takes the lock, or returns an error that names its holder.
+pub(super) fn take(path: &Path, timeout: Duration, cancel: &Cancel) -> Result<FileLock, Error> {
+    let failed = |action, source| Error::Disk { action, path: path.to_owned(), source };
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let is_current = |file: &File| {
+        let inode = |metadata: std::io::Result<std::fs::Metadata>| {
+            metadata.map(|metadata| (metadata.dev(), metadata.ino())).ok()
         };
-        let taken = FileLock::take(|| options.open(path), is_current, timeout, cancel);
-        let mut lock = taken.map_err(|refused| match refused {
-            Refused::Open(source) => failed("open", source),
-            Refused::Unsupported(source) => failed("lock", source),
-            Refused::Held { file, .. } => Error::Locked { holder: holder(&file) },
-            Refused::Cancelled => Error::Cancelled,
-        })?;
-        // On a full volume this fails. The run goes on, because it can make room.
-        drop(sign(&mut lock.file));
-        Ok(Self { lock })
-    }
+        let own = inode(file.metadata());
+        own.is_some() && own == inode(std::fs::metadata(path))
+    };
+    let taken = FileLock::take(|| options.open(path), is_current, timeout, cancel);
+    let mut lock = taken.map_err(|refused| match refused {
+        Refused::Open(source) => failed("open", source),
+        Refused::Unsupported(source) => failed("lock", source),
+        Refused::Held { file, .. } => Error::Locked { holder: holder(&file) },
+        Refused::Cancelled => Error::Cancelled,
+    })?;
+    // On a full volume this fails. The run goes on, because it can make room.
+    drop(sign(&mut lock.file));
+    Ok(lock)
 }
 
 /// Writes the holder's name for a process that waits. Only the kernel's lock counts.
@@ -59,20 +50,4 @@ fn holder(file: &File) -> Holder {
     let read = file.read_at(&mut words, 0).unwrap_or_default();
     let inode = || file.metadata().map(|metadata| Holder::by_kernel(metadata.ino()));
     Holder::parse(&words[..read]).unwrap_or_else(|| inode().unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lock_that_is_dropped_is_free_though_a_child_still_has_its_file() {
-        let root = tempfile::tempdir().unwrap();
-        let take =
-            || Lock::take(&root.path().join("lock"), Duration::ZERO, &Cancel::default()).unwrap();
-        let lock = take();
-        let _inherited = lock.lock.file.try_clone().unwrap();
-        drop(lock);
-        take();
-    }
 }
