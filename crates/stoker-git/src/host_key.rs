@@ -50,15 +50,7 @@ pub fn first_seen(access: &Access, cancel: &Cancel) -> Result<String, Error> {
         remote: SafeUrl::from(url),
         source: crate::auth::Error::Memory { source },
     })?;
-    let job = Job {
-        command: command(server, &file, access),
-        input: Vec::new(),
-        max_output: MAX_OUTPUT,
-        limits,
-        cancel,
-        arrived: None,
-    };
-    let ended = run(job);
+    let ended = run(Job::new(command(server, &file, access), MAX_OUTPUT, limits, cancel));
     let keys = std::fs::read_to_string(file.path()).unwrap_or_default();
     match ended {
         _ if keys.lines().any(|line| line.split_whitespace().count() >= 3) => Ok(keys),

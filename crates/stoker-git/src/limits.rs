@@ -119,24 +119,18 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_show_progress_ends_at_the_timeout() {
-        assert_eq!(ends_at(|_| None), (30, Verdict::TimedOut));
-    }
-
-    #[test]
-    fn a_silent_server_ends_at_the_timeout() {
-        assert_eq!(ends_at(|_| Some(bytes(0))), (30, Verdict::TimedOut));
-    }
-
-    #[test]
-    fn a_drip_ends_at_the_timeout_and_a_stall_ten_seconds_after_its_last_byte() {
-        assert_eq!(ends_at(|second| Some(bytes(second))), (30, Verdict::Stalled));
-        assert_eq!(ends_at(|second| Some(bytes(second.min(45) * 5_000))), (54, Verdict::Stalled));
-    }
-
-    #[test]
-    fn a_steady_transfer_has_until_the_total() {
-        assert_eq!(ends_at(|second| Some(bytes(second * 1_100))), (600, Verdict::TimedOut));
+    fn an_operation_ends_at_its_timeout_ten_seconds_after_its_last_byte_or_at_the_total() {
+        type Course = fn(u64) -> Option<Progress>;
+        let cases: [(&str, Course, _); 5] = [
+            ("can't show progress", |_| None, (30, Verdict::TimedOut)),
+            ("silent", |_| Some(bytes(0)), (30, Verdict::TimedOut)),
+            ("drip", |second| Some(bytes(second)), (30, Verdict::Stalled)),
+            ("stall", |second| Some(bytes(second.min(45) * 5_000)), (54, Verdict::Stalled)),
+            ("steady", |second| Some(bytes(second * 1_100)), (600, Verdict::TimedOut)),
+        ];
+        for (name, progress, end) in cases {
+            assert_eq!(ends_at(progress), end, "{name}");
+        }
     }
 
     #[test]

@@ -38,6 +38,18 @@ pub(crate) struct Job<'a> {
     pub(crate) arrived: Option<(&'a dyn Fn() -> u64, u64)>,
 }
 
+impl<'a> Job<'a> {
+    /// A command that reads nothing and ends at its timeout.
+    pub(crate) fn new(
+        command: Command,
+        max_output: usize,
+        limits: Limits,
+        cancel: &'a Cancel,
+    ) -> Self {
+        Self { command, input: Vec::new(), max_output, limits, cancel, arrived: None }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,

@@ -86,14 +86,7 @@ fn listing<'a>(
         Scope::All => &[],
     });
     command.args(["--", session.url.as_str()]);
-    Job {
-        command,
-        input: Vec::new(),
-        max_output: access.limits.listing,
-        limits: access.limits,
-        cancel,
-        arrived: None,
-    }
+    Job::new(command, access.limits.listing, access.limits, cancel)
 }
 
 /// Runs an operation, and once more if the server refused a credential that has since been renewed.

@@ -7,14 +7,7 @@ fn job(script: &str, cancel: &Cancel) -> Result<Output, Error> {
 fn shell<'a>(script: &str, cancel: &'a Cancel) -> Job<'a> {
     let mut command = Command::new("sh");
     command.args(["-c", script]);
-    Job {
-        command,
-        input: Vec::new(),
-        max_output: 1000,
-        limits: Limits::within(Duration::from_mins(1)),
-        cancel,
-        arrived: None,
-    }
+    Job::new(command, 1000, Limits::within(Duration::from_mins(1)), cancel)
 }
 
 #[test]

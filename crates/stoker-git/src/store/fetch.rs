@@ -158,12 +158,9 @@ fn execute(
     let before = layout::pack_bytes(repository);
     let arrived = || layout::pack_bytes(repository).saturating_sub(before);
     let job = Job {
-        command,
         input,
-        max_output: MAX_OUTPUT,
-        limits: store.access.limits,
-        cancel: &store.cancel,
         arrived: Some((&arrived, max_arrived)),
+        ..Job::new(command, MAX_OUTPUT, store.access.limits, &store.cancel)
     };
     let judged = judge(&store.access, run(job)).map(drop);
     let judged = judged.map_err(|fault| match (&store.budget, room) {

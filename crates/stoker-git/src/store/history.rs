@@ -73,14 +73,8 @@ fn fetch_and_search(
 fn search(store: &Store, history: &Path, query: &HistoryQuery) -> Result<Vec<Commit>, Fault> {
     let mut command = in_repository(local(), history);
     command.args(["rev-list", "--all"]);
-    let job = Job {
-        command,
-        input: Vec::new(),
-        max_output: store.access.limits.listing * 4,
-        limits: store.access.limits,
-        cancel: &store.cancel,
-        arrived: None,
-    };
+    let limits = store.access.limits;
+    let job = Job::new(command, limits.listing * 4, limits, &store.cancel);
     let listing = judge(&store.access, run(job))?.stdout;
     let lines = listing.split(|byte| *byte == b'\n');
     let matching = lines.filter(|line| line.starts_with(query.digits.as_bytes()));

@@ -49,15 +49,9 @@ impl Location {
     }
 }
 
-impl From<&Path> for Location {
-    fn from(directory: &Path) -> Self {
-        Self::at(directory)
-    }
-}
-
-impl From<&PathBuf> for Location {
-    fn from(directory: &PathBuf) -> Self {
-        Self::at(directory)
+impl<P: AsRef<Path> + ?Sized> From<&P> for Location {
+    fn from(directory: &P) -> Self {
+        Self::at(directory.as_ref())
     }
 }
 
