@@ -15,8 +15,7 @@ use crate::error::Error;
 use crate::gateway::{Limits, Options};
 use crate::key::Key;
 use crate::response::Response;
-use crate::tls;
-use crate::transport::{Request, Target};
+use crate::transport::{Request, Target, tls_config};
 
 /// How often a call that waits checks whether it was cancelled.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(25);
@@ -48,7 +47,7 @@ impl Client {
             .build()
             .map_err(|source| Error::StartRuntime { source })?;
         let target = |address: Address| {
-            let tls = address.is_tls.then(|| tls::config(&address, ca_file.as_deref())).transpose();
+            let tls = address.is_tls.then(|| tls_config(&address, ca_file.as_deref())).transpose();
             tls.map(|tls| Target { address, tls })
         };
         Ok(Self {

@@ -43,10 +43,8 @@ mod key;
 mod lock;
 mod preflight;
 mod project;
-mod redirect;
 mod response;
 mod scan;
-mod tls;
 mod transport;
 
 pub use designer::{Designer, Policy};

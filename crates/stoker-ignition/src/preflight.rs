@@ -33,21 +33,12 @@ pub enum Preflight {
 }
 
 impl Gateway {
-    /// Asks whether the gateway is in service and takes our key, waiting for one that starts.
+    /// Asks whether the gateway is in service and takes our key, waiting for one that starts. A
+    /// caller who has waited for it before has what is left of its time.
     ///
     /// An error means that nothing may be written. Whether the key may *write* shows only when the
     /// lock is taken, which is still before the first rename.
-    pub fn preflight(&self, data: DataDirectory) -> Result<Preflight, Error> {
-        self.preflight_after(Duration::ZERO, data)
-    }
-
-    /// The same for a caller who has waited for this gateway before: one that starts gets what is
-    /// left of its time.
-    pub fn preflight_after(
-        &self,
-        waited: Duration,
-        data: DataDirectory,
-    ) -> Result<Preflight, Error> {
+    pub fn preflight(&self, waited: Duration, data: DataDirectory) -> Result<Preflight, Error> {
         // A key that can't be used is reported before anything is written, though the gateway may
         // not respond.
         self.client.check_key_file()?;
@@ -67,7 +58,9 @@ impl Gateway {
             }
         };
         let left = self.limits.gateway.saturating_sub(asked.elapsed()).max(A_MOMENT);
-        judge(started.and_then(|()| self.check_key_within(left)))
+        // Asks for something harmless that needs the key.
+        let key = || self.with_retry(|| self.scan_status(Half::Projects, left)).map(drop);
+        judge(started.and_then(|()| key()))
     }
 
     /// The same for a caller who comes back later by itself: a gateway that starts, is not
@@ -86,15 +79,6 @@ impl Gateway {
             *why = error;
         }
         Ok(preflight)
-    }
-
-    /// Asks for something harmless that needs the key.
-    pub fn check_key(&self) -> Result<(), Error> {
-        self.check_key_within(self.limits.call)
-    }
-
-    fn check_key_within(&self, left: Duration) -> Result<(), Error> {
-        self.with_retry(|| self.scan_status(Half::Projects, left)).map(drop)
     }
 }
 

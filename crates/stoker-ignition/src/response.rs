@@ -1,9 +1,11 @@
-//! Reads a response: status first, then content type, then body.
+//! Reads a response: status first, then content type, then body; and where a redirect leads.
 
 use serde_json::Value;
 
 use crate::error::{Call, Error};
-use crate::redirect::Redirect;
+
+/// How much of an address is shown.
+const SHOWN: usize = 200;
 
 /// A response of the gateway. The body is there only for a status of success.
 pub(crate) struct Response {
@@ -12,6 +14,18 @@ pub(crate) struct Response {
     pub(crate) content_type: String,
     pub(crate) redirect: Redirect,
     pub(crate) body: Vec<u8>,
+}
+
+/// Where a redirect leads, if that is of use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Redirect {
+    None,
+    /// The page on which a new gateway is commissioned.
+    Welcome,
+    /// The same thing over TLS, there.
+    Secure(String),
+    /// Another place.
+    Elsewhere(String),
 }
 
 impl Response {
@@ -51,4 +65,40 @@ impl Response {
             Err(_) => Err(Error::Malformed { call: answer.call, why: "it is not valid JSON" }),
         }
     }
+}
+
+impl Redirect {
+    pub(crate) fn parse(location: Option<&str>) -> Self {
+        let Some(location) = location else { return Self::None };
+        let bare = location.split(['?', '#']).next().unwrap_or_default();
+        let path = bare.trim_end_matches('/');
+        if path.ends_with("/welcome") || path == "welcome" {
+            Self::Welcome
+        } else if bare.starts_with("https://") {
+            Self::Secure(shown(bare))
+        } else {
+            Self::Elsewhere(shown(bare))
+        }
+    }
+
+    /// Returns the address without what may be secret: credentials, query and fragment.
+    pub(crate) fn place(self) -> Option<String> {
+        match self {
+            Self::Secure(place) | Self::Elsewhere(place) => Some(place),
+            Self::None | Self::Welcome => None,
+        }
+    }
+}
+
+/// Drops the credentials of an address and whatever a terminal would obey.
+fn shown(bare: &str) -> String {
+    let (scheme, rest) = match bare.split_once("//") {
+        Some((scheme, rest)) => (format!("{scheme}//"), rest),
+        None => (String::new(), bare),
+    };
+    let end = if scheme.is_empty() { 0 } else { rest.find('/').unwrap_or(rest.len()) };
+    let (authority, path) = rest.split_at(end);
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let place = format!("{scheme}{host}{path}");
+    place.chars().take(SHOWN).flat_map(char::escape_debug).collect()
 }

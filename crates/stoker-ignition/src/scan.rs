@@ -8,6 +8,7 @@ use stoker_sync::{Half, Halves};
 use crate::client::Access;
 use crate::error::{Error, Reason};
 use crate::gateway::Gateway;
+use crate::health::A_MOMENT;
 
 /// Pauses between two attempts at a scan that is owed; then every sync period.
 const RETRIES: [Duration; 4] = [
@@ -16,9 +17,6 @@ const RETRIES: [Duration; 4] = [
     Duration::from_secs(30),
     Duration::from_mins(1),
 ];
-
-/// The time of the last request, after the deadline.
-const A_MOMENT: Duration = Duration::from_millis(500);
 
 /// What became of one half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,21 +63,12 @@ impl Scan {
             Self::Owed => "owed",
         }
     }
-
-    fn is_settled(self) -> bool {
-        matches!(self, Self::Done | Self::Skipped)
-    }
 }
 
 impl ScanOutcome {
-    /// Returns whether nothing is left to ask for.
-    pub fn is_settled(&self) -> bool {
-        self.owed().is_none()
-    }
-
     /// Returns the halves that must be asked for again, even if no file changes.
     pub fn owed(&self) -> Halves {
-        let is_owed = |half: &Half| !self.of(*half).is_settled();
+        let is_owed = |half: &Half| matches!(self.of(*half), Scan::Failed | Scan::Owed);
         Halves::BOTH.iter().filter(is_owed).fold(Halves::NONE, Halves::with)
     }
 

@@ -1,22 +1,24 @@
 //! One request to the gateway and its response. No pool, no redirect, no proxy, no retry.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use stoker_http::header::{
     ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT,
 };
-use stoker_http::{ClientConfig, Method, Place, Server};
+use stoker_http::{CertificateError, ClientConfig, Method, Place, Server, trust};
+use stoker_sync::input_file;
 
 use crate::endpoint::Address;
 use crate::error::{Call, Error};
 use crate::key::Key;
-use crate::redirect::Redirect;
-use crate::response::Response;
-use crate::tls;
+use crate::response::{Redirect, Response};
 
 const KEY_HEADER: HeaderName = HeaderName::from_static("x-ignition-api-token");
 const AGENT: &str = concat!("stoker/", env!("CARGO_PKG_VERSION"));
+/// Far more than all authorities of a system have.
+const AUTHORITIES_LIMIT: u64 = 4 * 1024 * 1024;
 
 pub(crate) struct Target {
     pub(crate) address: Address,
@@ -102,12 +104,56 @@ fn fault(call: Call, error: stoker_http::Error) -> Error {
         Http::Refused => Error::ConnectionRefused { call },
         Http::Unreachable(source) => Error::Unreachable { call, source },
         Http::TlsMismatch => Error::TlsMismatch { call },
-        Http::Untrusted(cause) => Error::Untrusted { call, why: tls::certificate_fault(&cause) },
+        Http::Untrusted(cause) => Error::Untrusted { call, why: certificate_fault(&cause) },
         Http::NotHttp => Error::Malformed { call, why: "it is not HTTP" },
         Http::TooLarge { limit } => Error::TooLarge { call, limit },
         // There is no proxy on the way to a gateway.
         Http::Lost | Http::ProxyCredentials | Http::ProxyRefused { .. } => {
             Error::ConnectionLost { call }
+        }
+    }
+}
+
+/// Returns how to connect to `address`.
+///
+/// A gateway's own certificate is self-signed and never for `127.0.0.1`. Where bytes do not leave
+/// the machine it proves nothing that plain HTTP, which is the default there, would not: so it is
+/// not asked to. What is given always counts (decision 0019).
+pub(crate) fn tls_config(
+    address: &Address,
+    authorities: Option<&Path>,
+) -> Result<Arc<ClientConfig>, Error> {
+    match authorities {
+        Some(path) => pinned(path),
+        None if address.is_loopback() => Ok(trust::any()),
+        None => Ok(trust::system()),
+    }
+}
+
+fn pinned(path: &Path) -> Result<Arc<ClientConfig>, Error> {
+    let pem = input_file::read(path, AUTHORITIES_LIMIT)
+        .map_err(|source| Error::ReadAuthorities { path: path.to_owned(), source })?;
+    trust::pinned(&pem).map_err(|_| Error::UnusableAuthorities { path: path.to_owned() })
+}
+
+/// Returns the end of the sentence "the gateway's certificate is not trusted".
+fn certificate_fault(error: &CertificateError) -> &'static str {
+    match error {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired",
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "its time has not come yet, if the clock here is right"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "it is for another host name"
+        }
+        CertificateError::UnknownIssuer => "its issuer is not trusted here",
+        CertificateError::BadSignature => "its signature is wrong",
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "it is not for servers"
+        }
+        // rustls has no variant for the most frequent of the other faults.
+        _ => {
+            "it is an authority's (CA:TRUE), which counts only if exactly that one is given, or it is damaged"
         }
     }
 }

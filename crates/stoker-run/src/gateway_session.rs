@@ -55,7 +55,7 @@ impl GatewaySession {
             GatewayAbsence::Owes => gateway.preflight_at_once()?,
             // The time that finishing a killed run waited for is not waited for once more.
             GatewayAbsence::Fails => {
-                gateway.preflight_after(run.report.durations.gateway, data_directory(view))?
+                gateway.preflight(run.report.durations.gateway, data_directory(view))?
             }
         };
         match preflight {
