@@ -1,8 +1,10 @@
 //! Which port, and whom we trust there, G2.
 
+use std::collections::BTreeSet;
+
 use fake_gateway::{Fault, State, Token, Ugly};
 use stoker_api::remedy::Remedy;
-use stoker_ignition::{Endpoint, Gateway, Options, Readiness, Reason};
+use stoker_ignition::{Endpoint, Error, Gateway, Options, Readiness, Reason};
 
 use crate::support::{KEY, World, everything};
 
@@ -16,6 +18,14 @@ fn dead_port() -> (tokio::net::TcpSocket, u16) {
 
 fn at(world: &World, endpoint: Endpoint) -> Gateway {
     Gateway::connect(Options { endpoint, ..world.options() }).unwrap()
+}
+
+/// Asks a gateway with this in the file of trusted authorities.
+fn ask(world: &World, url: &str, pem: &str) -> Result<BTreeSet<String>, Error> {
+    let ca_file = world.data().join("ca.pem");
+    std::fs::write(&ca_file, pem).unwrap();
+    let (endpoint, ca_file) = (Endpoint::parse(url).unwrap(), Some(ca_file));
+    Gateway::connect(Options { endpoint, ca_file, ..world.options() })?.projects()
 }
 
 #[test]
@@ -94,13 +104,7 @@ fn a_given_authority_is_what_counts_even_on_loopback() {
         World::with(fake_gateway::Options::tls_only),
         World::with(fake_gateway::Options::tls_only),
     );
-    let endpoint = Endpoint::parse(&world.fake.tls_url()).unwrap();
-    let ca_file = world.data().join("ca.pem");
-    let ask = |pem: &str| {
-        std::fs::write(&ca_file, pem).unwrap();
-        let (endpoint, ca_file) = (endpoint.clone(), Some(ca_file.clone()));
-        Gateway::connect(Options { endpoint, ca_file, ..world.options() })?.projects()
-    };
+    let ask = |pem: &str| ask(&world, &world.fake.tls_url(), pem);
     ask(world.fake.authority_pem().unwrap()).unwrap();
     let other = ask(stranger.fake.authority_pem().unwrap()).unwrap_err();
     assert_eq!(other.reason(), Reason::GatewayCertificateUntrusted);
@@ -114,18 +118,12 @@ fn a_given_certificate_is_trusted_though_it_is_an_authority_s() {
         World::with(|options| fake_gateway::Options { is_self_signed: true, ..options.tls_only() })
     };
     let (world, stranger) = (self_signed(), self_signed());
-    let ask = |url: &str, pem: &str| {
-        let ca_file = world.data().join("ca.pem");
-        std::fs::write(&ca_file, pem).unwrap();
-        let (endpoint, ca_file) = (Endpoint::parse(url).unwrap(), Some(ca_file));
-        Gateway::connect(Options { endpoint, ca_file, ..world.options() }).unwrap().projects()
-    };
     let (url, pem) = (world.fake.tls_url(), world.fake.authority_pem().unwrap());
-    ask(&url, pem).unwrap();
+    ask(&world, &url, pem).unwrap();
     let by_address = url.replace("localhost", "127.0.0.1");
     let stranger = stranger.fake.authority_pem().unwrap();
     for (url, pem, word) in [(&by_address, pem, "host name"), (&url, stranger, "CA:TRUE")] {
-        let error = ask(url, pem).unwrap_err();
+        let error = ask(&world, url, pem).unwrap_err();
         assert_eq!(error.reason(), Reason::GatewayCertificateUntrusted);
         let text = everything(&error);
         assert!(text.contains(word) && !text.contains("Other("), "{text}");

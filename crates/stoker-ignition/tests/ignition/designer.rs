@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fake_gateway::{Fault, Ugly};
-use stoker_ignition::{Cancel, Consequence, Error, Gateway, Options, Policy, Reason};
+use fake_gateway::Ugly;
+use stoker_ignition::{Cancel, Consequence, Error, Policy, Reason};
 
 use crate::support::World;
 
@@ -55,7 +55,7 @@ fn wait_ends_with_its_time_and_with_a_cancel() {
     let error = world.gateway().wait_for_designers(short).unwrap_err();
     assert_eq!(error.reason(), Reason::DesignerSessionActive);
     let cancel = Cancel::default();
-    let gateway = Gateway::connect(Options { cancel: cancel.clone(), ..world.options() }).unwrap();
+    let gateway = world.cancelled_by(&cancel);
     let asked = world.fake.calls().len();
     let waiting = std::thread::spawn(move || gateway.wait_for_designers(LONG));
     assert!(world.fake.wait_for_requests(DESIGNERS, asked + 1, Duration::from_secs(20)));
@@ -78,8 +78,7 @@ fn an_unknown_state_never_proceeds() {
         Ugly::Body("application/json", r#"{"items":[],"metadata":{"total":1}}"#.into()),
     ];
     for ugly in odd {
-        world.fake.heal();
-        world.fake.fail(Fault::new(ugly.clone()).on(DESIGNERS));
+        world.strike(&ugly, DESIGNERS);
         for policy in [Policy::Fail, Policy::Wait(Duration::from_millis(60))] {
             let error = world.gateway().wait_for_designers(policy).unwrap_err();
             assert_eq!(error.reason(), Reason::DesignerStateUnknown, "{ugly:?} {policy:?}");

@@ -6,15 +6,13 @@ use fake_gateway::{Api, Fault, Options as FakeOptions, State, Ugly};
 use stoker_api::remedy::Remedy;
 use stoker_ignition::{Cancel, Error, Gateway, Half, Halves, Limits, Options, Reason, Scan};
 
-use crate::support::{CANARY, World, everything};
+use crate::support::{CANARY, World, everything, limits};
 
 const PROJECTS: &str = "/data/api/v1/projects/names";
 
 /// A gateway with short deadlines, for what never ends.
 fn hasty(world: &World) -> Gateway {
-    let options = world.options();
-    let limits = Limits { call: Duration::from_millis(400), ..options.limits };
-    Gateway::connect(Options { limits, ..options }).unwrap()
+    world.with_limits(Limits { call: Duration::from_millis(400), ..limits() })
 }
 
 // G1
@@ -42,8 +40,7 @@ fn every_answer_that_is_none_has_its_own_reason() {
         (Ugly::Huge(5 << 30), Reason::GatewayAnswerTooLarge),
     ];
     for (ugly, reason) in cases {
-        world.fake.heal();
-        world.fake.fail(Fault::new(ugly.clone()).on(PROJECTS));
+        world.strike(&ugly, PROJECTS);
         let error = world.gateway().projects().expect_err("it went wrong");
         assert_eq!(error.reason(), reason, "{ugly:?}: {error}");
         assert!(!everything(&error).contains(CANARY), "{ugly:?}");
@@ -57,8 +54,7 @@ fn a_deadline_holds_whatever_the_gateway_does() {
     for ugly in
         [Ugly::Hang, Ugly::Drip(Duration::from_millis(20)), Ugly::Slow(Duration::from_mins(1))]
     {
-        world.fake.heal();
-        world.fake.fail(Fault::new(ugly.clone()));
+        world.strike(&ugly, "");
         let started = Instant::now();
         let error = hasty(&world).projects().expect_err("it never ends");
         assert_eq!(error.reason(), Reason::GatewayTimedOut, "{ugly:?}: {error}");
@@ -97,8 +93,7 @@ fn what_is_cancelled_already_is_not_even_asked() {
     let world = World::new();
     let cancel = Cancel::default();
     cancel.cancel();
-    let options = Options { cancel, ..world.options() };
-    let gateway = Gateway::connect(options).unwrap();
+    let gateway = world.cancelled_by(&cancel);
     assert!(matches!(gateway.projects(), Err(Error::Cancelled)));
     let outcome = gateway.scan(Halves::BOTH);
     assert_eq!((outcome.projects, outcome.config), (Scan::Owed, Scan::Owed));
@@ -146,8 +141,7 @@ fn a_redirect_is_told_with_the_address_it_leads_to() {
         (&format!("/{CANARY}"), None),
     ];
     for (location, told) in cases {
-        world.fake.heal();
-        world.fake.fail(Fault::new(Ugly::Redirect(location.into())));
+        world.strike(&Ugly::Redirect(location.into()), "");
         let error = world.gateway().projects().unwrap_err();
         let expected = match told {
             Some(place) => format!("redirects to {place} (302)"),

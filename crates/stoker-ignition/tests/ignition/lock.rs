@@ -4,9 +4,7 @@ use std::time::{Duration, Instant};
 
 use fake_gateway::{self as fake, Api, Fault, Relock, Token, Ugly};
 use stoker_api::remedy::Remedy;
-use stoker_ignition::{
-    Cancel, Consequence, Error, Gateway, Half, Halves, Held, Limits, Lock, Options, Reason,
-};
+use stoker_ignition::{Cancel, Consequence, Error, Half, Halves, Held, Limits, Lock, Reason};
 
 use crate::support::{KEY, World, limits};
 
@@ -149,9 +147,7 @@ fn a_gateway_that_restarts_under_the_lock_is_waited_for() {
 fn a_lock_that_runs_short_is_taken_again_even_from_a_gateway_that_lets_it_run_out_first() {
     for relock in [Relock::Extends, Relock::Conflicts] {
         let world = World::with(|options| fake::Options { relock, ..options });
-        let options = world.options();
-        let limits = Limits { hold: Duration::from_secs(1), ..options.limits };
-        let gateway = Gateway::connect(Options { limits, ..options }).unwrap();
+        let gateway = world.with_limits(Limits { hold: Duration::from_secs(1), ..limits() });
         let first = held(gateway.lock(Halves::BOTH));
         let asked = Instant::now();
         while !first.is_short() {
@@ -181,7 +177,7 @@ fn locks_are_let_go_without_waiting_for_a_scan_though_the_run_is_cancelled() {
     let world =
         World::with(|options| fake::Options { scan_duration: Duration::from_hours(1), ..options });
     let cancel = Cancel::default();
-    let gateway = Gateway::connect(Options { cancel: cancel.clone(), ..world.options() }).unwrap();
+    let gateway = world.cancelled_by(&cancel);
     let held = held(gateway.lock(Halves::BOTH));
     cancel.cancel();
     let posts = world.posts().len();
@@ -195,7 +191,7 @@ fn locks_are_let_go_without_waiting_for_a_scan_though_the_run_is_cancelled() {
 fn a_gateway_that_is_silent_is_not_waited_for_to_let_a_lock_go() {
     let world = World::new();
     let limits = Limits { call: Duration::from_mins(10), ..Limits::default() };
-    let gateway = Gateway::connect(Options { limits, ..world.options() }).unwrap();
+    let gateway = world.with_limits(limits);
     let held = held(gateway.lock(Halves::BOTH));
     world.fake.fail(Fault::new(Ugly::Hang));
     let asked = Instant::now();
@@ -208,7 +204,7 @@ fn a_gateway_that_is_silent_is_not_waited_for_to_let_a_lock_go() {
 fn a_lock_whose_time_is_over_is_nobody_s_to_let_go() {
     let world = World::new();
     let limits = Limits { hold: Duration::from_nanos(1), ..limits() };
-    let gateway = Gateway::connect(Options { limits, ..world.options() }).unwrap();
+    let gateway = world.with_limits(limits);
     let held = held(gateway.lock(Halves::BOTH));
     world.fake.hold_lock(fake::Half::Projects, Duration::from_mins(10));
     gateway.release(held);

@@ -59,8 +59,7 @@ fn one_of_the_two_routes_is_enough() {
         ("/", Ugly::Html, "unknown"),
     ];
     for (route, ugly, word) in cases {
-        world.fake.heal();
-        world.fake.fail(Fault::new(ugly.clone()).on(route));
+        world.strike(&ugly, route);
         assert_eq!(readiness(&world), word, "{route} {ugly:?}");
     }
 }
@@ -69,7 +68,7 @@ fn one_of_the_two_routes_is_enough() {
 fn a_gateway_in_service_is_scanned() {
     let world = World::new();
     for data in [DataDirectory::New, DataDirectory::Synced] {
-        assert!(matches!(world.gateway().preflight(data), Ok(Preflight::Scan)));
+        assert!(matches!(world.gateway().preflight(Duration::ZERO, data), Ok(Preflight::Scan)));
     }
     assert_eq!(world.posts(), Vec::<String>::new());
 }
@@ -83,7 +82,7 @@ fn the_first_sync_of_a_starting_gateway_lands_without_a_scan_and_without_waiting
     for (state, reason) in cases {
         let world = World::with(|options| options.state(state));
         let started = Instant::now();
-        let preflight = world.gateway().preflight(DataDirectory::New).unwrap();
+        let preflight = world.gateway().preflight(Duration::ZERO, DataDirectory::New).unwrap();
         let Preflight::FilesOnly { scan: Scan::Skipped, why } = preflight else {
             panic!("{preflight:?}")
         };
@@ -96,7 +95,8 @@ fn the_first_sync_of_a_starting_gateway_lands_without_a_scan_and_without_waiting
 fn a_later_sync_waits_for_a_starting_gateway() {
     let world = World::with(|options| options.state(State::Starting));
     let gateway = world.gateway();
-    let waiting = std::thread::spawn(move || gateway.preflight(DataDirectory::Synced));
+    let waiting =
+        std::thread::spawn(move || gateway.preflight(Duration::ZERO, DataDirectory::Synced));
     assert!(world.fake.wait_for_requests("/StatusPing", 3, Duration::from_secs(20)));
     world.fake.set(State::Running);
     assert!(matches!(waiting.join().unwrap(), Ok(Preflight::Scan)));
@@ -105,8 +105,10 @@ fn a_later_sync_waits_for_a_starting_gateway() {
 #[test]
 fn a_later_sync_does_not_wait_for_ever() {
     let world = World::with(|options| options.state(State::Uncommissioned));
-    let preflight =
-        world.with_timeout(Duration::from_secs(2)).preflight(DataDirectory::Synced).unwrap();
+    let preflight = world
+        .with_timeout(Duration::from_secs(2))
+        .preflight(Duration::ZERO, DataDirectory::Synced)
+        .unwrap();
     let Preflight::FilesOnly { scan: Scan::Owed, why } = preflight else { panic!("{preflight:?}") };
     assert_eq!(why.reason(), Reason::GatewayNeedsCommissioning);
 }
@@ -116,16 +118,18 @@ fn a_gateway_whose_pings_are_odd_is_judged_by_its_api() {
     let world = World::new();
     world.fake.fail(Fault::new(Ugly::Status(404)).on("/StatusPing"));
     world.fake.fail(Fault::new(Ugly::Html).on("/system/gwinfo"));
-    assert!(matches!(world.gateway().preflight(DataDirectory::Synced), Ok(Preflight::Scan)));
+    assert!(matches!(
+        world.gateway().preflight(Duration::ZERO, DataDirectory::Synced),
+        Ok(Preflight::Scan)
+    ));
 }
 
 #[test]
 fn a_gateway_that_is_away_is_owed_a_scan() {
     let world = World::new();
     for ugly in [Ugly::Status(500), Ugly::Html, Ugly::Status(404), Ugly::Cut] {
-        world.fake.heal();
-        world.fake.fail(Fault::new(ugly.clone()).on("/data/"));
-        let preflight = world.gateway().preflight(DataDirectory::Synced).unwrap();
+        world.strike(&ugly, "/data/");
+        let preflight = world.gateway().preflight(Duration::ZERO, DataDirectory::Synced).unwrap();
         assert!(
             matches!(preflight, Preflight::FilesOnly { scan: Scan::Owed, .. }),
             "{ugly:?} {preflight:?}"
@@ -133,7 +137,7 @@ fn a_gateway_that_is_away_is_owed_a_scan() {
     }
     world.fake.set(State::Down);
     for data in [DataDirectory::New, DataDirectory::Synced] {
-        let preflight = world.gateway().preflight(data).unwrap();
+        let preflight = world.gateway().preflight(Duration::ZERO, data).unwrap();
         assert!(
             matches!(preflight, Preflight::FilesOnly { scan: Scan::Owed, .. }),
             "{preflight:?}"
@@ -146,17 +150,17 @@ fn a_key_that_is_not_taken_writes_nothing() {
     let world = World::new();
     world.fake.set_tokens([]);
     assert_eq!(
-        world.gateway().preflight(DataDirectory::New).unwrap_err().reason(),
+        world.gateway().preflight(Duration::ZERO, DataDirectory::New).unwrap_err().reason(),
         Reason::GatewayUnauthorized
     );
     world.fake.set_tokens([Token::parse(KEY).unwrap().without_read()]);
     assert_eq!(
-        world.gateway().preflight(DataDirectory::Synced).unwrap_err().reason(),
+        world.gateway().preflight(Duration::ZERO, DataDirectory::Synced).unwrap_err().reason(),
         Reason::GatewayForbidden
     );
     std::fs::remove_file(&world.key_file).unwrap();
     assert_eq!(
-        world.gateway().preflight(DataDirectory::Synced).unwrap_err().reason(),
+        world.gateway().preflight(Duration::ZERO, DataDirectory::Synced).unwrap_err().reason(),
         Reason::GatewayKeyMissing
     );
 }

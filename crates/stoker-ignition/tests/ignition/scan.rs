@@ -20,7 +20,7 @@ fn a_scan_is_done_when_the_gateway_has_loaded_the_files() {
     write(&world.data(), "projects/annex/project.json", "{}");
     let outcome = world.gateway().scan(Halves::BOTH);
     assert_eq!((outcome.projects, outcome.config), (Scan::Done, Scan::Done));
-    assert!(outcome.is_settled() && outcome.errors.is_empty());
+    assert!(outcome.owed().is_none() && outcome.errors.is_empty());
     assert_eq!(world.fake.loaded().projects, ["annex", "plant"]);
     assert_eq!(world.posts(), ["scan/projects", "scan/config"], "projects first");
 }
@@ -31,7 +31,7 @@ fn only_what_changed_is_scanned() {
     let outcome = world.gateway().scan(Halves::NONE.with(Half::Config));
     assert_eq!((outcome.projects, outcome.config), (Scan::Skipped, Scan::Done));
     assert_eq!(world.posts(), ["scan/config"]);
-    assert!(world.gateway().scan(Halves::NONE).is_settled());
+    assert!(world.gateway().scan(Halves::NONE).owed().is_none());
     assert_eq!(world.posts(), ["scan/config"]);
 }
 
@@ -40,7 +40,7 @@ fn a_scan_lets_the_lock_go() {
     let world = World::new();
     let gateway = world.gateway();
     assert!(matches!(gateway.lock(Halves::BOTH), Ok(Lock::Held(_))));
-    assert!(gateway.scan(Halves::BOTH).is_settled());
+    assert!(gateway.scan(Halves::BOTH).owed().is_none());
     assert!(
         !world.fake.is_locked(fake::Half::Projects) && !world.fake.is_locked(fake::Half::Config)
     );
@@ -183,8 +183,7 @@ fn a_list_that_is_not_understood_verifies_nothing_and_fails_nothing() {
         Ugly::Body("application/json", r#"{"items":[],"metadata":{"total":3}}"#.into()),
     ];
     for ugly in odd {
-        world.fake.heal();
-        world.fake.fail(Fault::new(ugly.clone()).on("/data/api/v1/projects"));
+        world.strike(&ugly, "/data/api/v1/projects");
         let verified = world.gateway().verify(&expected(["plant"]));
         assert!(matches!(verified, Verification::NotVerified(_)), "{ugly:?} {verified:?}");
     }

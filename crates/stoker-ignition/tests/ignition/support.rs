@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fake_gateway as fake;
-use stoker_ignition::{Endpoint, Error, Gateway, Limits, Options};
+use stoker_ignition::{Cancel, Endpoint, Error, Gateway, Limits, Options};
 
 /// Long enough to be recognised wherever it must not be.
 pub(crate) const KEY: &str = "ci:canary-0123456789abcdef";
@@ -50,9 +50,21 @@ impl World {
 
     /// The same with this timeout for whatever is waited for.
     pub(crate) fn with_timeout(&self, timeout: Duration) -> Gateway {
-        let options = self.options();
-        let limits = Limits { gateway: timeout, ..options.limits };
-        Gateway::connect(Options { limits, ..options }).unwrap()
+        self.with_limits(Limits { gateway: timeout, ..limits() })
+    }
+
+    pub(crate) fn with_limits(&self, limits: Limits) -> Gateway {
+        Gateway::connect(Options { limits, ..self.options() }).unwrap()
+    }
+
+    pub(crate) fn cancelled_by(&self, cancel: &Cancel) -> Gateway {
+        Gateway::connect(Options { cancel: cancel.clone(), ..self.options() }).unwrap()
+    }
+
+    /// Lets this go wrong at these routes, and nothing else.
+    pub(crate) fn strike(&self, ugly: &fake::Ugly, route: &str) {
+        self.fake.heal();
+        self.fake.fail(fake::Fault::new(ugly.clone()).on(route));
     }
 
     /// Posts so far, in order.

@@ -30,7 +30,10 @@ fn rename(data: &Path) {
 }
 
 fn sync(gateway: &Gateway, data: &Path, generation: usize) {
-    assert!(matches!(gateway.preflight(DataDirectory::Synced), Ok(Preflight::Scan)));
+    assert!(matches!(
+        gateway.preflight(Duration::ZERO, DataDirectory::Synced),
+        Ok(Preflight::Scan)
+    ));
     gateway.wait_for_designers(Policy::Fail).unwrap();
     write_temporaries(data, generation);
     let halves = Halves::of(views());
@@ -38,7 +41,7 @@ fn sync(gateway: &Gateway, data: &Path, generation: usize) {
     gateway.check_designers(Policy::Fail).unwrap();
     rename(data);
     let outcome = gateway.scan(halves);
-    assert!(outcome.is_settled(), "{outcome:?}");
+    assert!(outcome.owed().is_none(), "{outcome:?}");
     let expected = BTreeSet::from(["plant".to_owned()]);
     assert!(matches!(gateway.verify(&expected), Verification::Loaded));
 }
