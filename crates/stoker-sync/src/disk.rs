@@ -95,6 +95,10 @@ fn named(name: &str, path: &Path) -> Arc<str> {
     format!("{name} {}", Quoted(path.as_os_str().as_encoded_bytes())).into()
 }
 
+fn errno(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
 impl Dir {
     /// Opens the data root. Links in its own path are followed: the administrator set them.
     pub(crate) fn open_root(path: &Path) -> Result<Self> {
@@ -142,8 +146,7 @@ impl Dir {
 
     /// Opens a directory below this one, no link on the way but those that are followed.
     pub(crate) fn open(&self, below: &[u8]) -> Result<Self> {
-        let mut path = self.path.clone();
-        path.push(below);
+        let path = self.path.join(below);
         let opened = match self.settings.target_on_the_way(&self.path, &path) {
             Some((target, rest)) => open::beneath(target, rest),
             None => open::beneath(&self.fd, below),
@@ -168,10 +171,19 @@ impl Dir {
 
     fn at<T>(&self, name: &[u8], action: &'static str, done: rustix::io::Result<T>) -> Result<T> {
         done.map_err(|errno| {
-            let mut path = self.path.clone();
-            path.push(name);
-            DiskError { action, path, top: Arc::clone(&self.top), source: errno.into() }
+            let (path, top) = (self.path.join(name), Arc::clone(&self.top));
+            DiskError { action, path, top, source: errno.into() }
         })
+    }
+
+    /// Makes a call that changes the disk; a test may let it fail.
+    fn change<T>(
+        &self,
+        call: Call<'_>,
+        action: &'static str,
+        change: impl FnOnce() -> rustix::io::Result<T>,
+    ) -> Result<T> {
+        self.at(call.name, action, fault::step(call).and_then(|()| change()))
     }
 
     /// Makes a file that was not there, for writing.
@@ -179,8 +191,8 @@ impl Dir {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let call = Call { bytes: &mode.to_be_bytes(), ..self.call(CallKind::Create, name) };
-        let fd = fault::step(call).and_then(|()| fs::openat(&self.fd, name, flags, mode.into()));
-        let file = self.at(name, "create", fd)?;
+        let file =
+            self.change(call, "create", || fs::openat(&self.fd, name, flags, mode.into()))?;
         self.give(name, &file)?;
         Ok(File::from(file))
     }
@@ -188,8 +200,7 @@ impl Dir {
     /// Gives a file or a directory that we made to the owner of the data directory.
     fn give(&self, name: &[u8], made: &OwnedFd) -> Result<()> {
         let Some(owner) = &self.settings.owner else { return Ok(()) };
-        let given = fault::step(self.call(CallKind::Chown, name)).and_then(|()| owner.give(made));
-        self.at(name, "set the owner of", given)
+        self.change(self.call(CallKind::Chown, name), "set the owner of", || owner.give(made))
     }
 
     /// Opens a file for reading and writing, and makes it where there is none.
@@ -199,56 +210,41 @@ impl Dir {
             Err(Errno::NOENT) => {}
             done => return self.at(name, "open", done).map(File::from),
         }
-        let open = |()| fs::openat(&self.fd, name, flags | OFlags::CREATE, mode.into());
-        let created = fault::step(self.call(CallKind::Create, name)).and_then(open);
-        let file = self.at(name, "create", created)?;
+        let open = || fs::openat(&self.fd, name, flags | OFlags::CREATE, mode.into());
+        let file = self.change(self.call(CallKind::Create, name), "create", open)?;
         self.give(name, &file)?;
         Ok(File::from(file))
     }
 
     /// Replaces the content of an open file of this directory, in place.
     pub(crate) fn overwrite(&self, name: &[u8], file: &mut File, bytes: &[u8]) -> Result<()> {
-        let done =
-            fault::step(Call { bytes, ..self.call(CallKind::Overwrite, name) }).and_then(|()| {
-                let done = file
-                    .set_len(0)
-                    .and_then(|()| file.rewind())
-                    .and_then(|()| file.write_all(bytes));
-                done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
-            });
-        self.at(name, "write", done)
+        let call = Call { bytes, ..self.call(CallKind::Overwrite, name) };
+        self.change(call, "write", || {
+            let emptied = file.set_len(0).and_then(|()| file.rewind());
+            emptied.and_then(|()| file.write_all(bytes)).map_err(|error| errno(&error))
+        })
     }
 
     pub(crate) fn write(&self, name: &[u8], file: &mut File, bytes: &[u8]) -> Result<()> {
-        let done = fault::step(Call { bytes, ..self.call(CallKind::Write, name) }).and_then(|()| {
-            file.write_all(bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
-        });
-        self.at(name, "write", done)
+        let call = Call { bytes, ..self.call(CallKind::Write, name) };
+        self.change(call, "write", || file.write_all(bytes).map_err(|error| errno(&error)))
     }
 
     /// Makes a file durable, its mode included. If this fails its bytes may be gone: the file must
     /// be thrown away.
     pub(crate) fn sync_file(&self, name: &[u8], file: &File) -> Result<()> {
-        let sync = |()| fs::fsync(file);
-        self.at(name, "sync", fault::step(self.call(CallKind::Fsync, name)).and_then(sync))
+        self.change(self.call(CallKind::Fsync, name), "sync", || fs::fsync(file))
     }
 
     /// Makes the entries of this directory durable.
     pub(crate) fn sync(&self) -> Result<()> {
-        self.at(
-            b"",
-            "sync",
-            fault::step(self.call(CallKind::Fsync, b"")).and_then(|()| fs::fsync(&self.fd)),
-        )
+        self.change(self.call(CallKind::Fsync, b""), "sync", || fs::fsync(&self.fd))
     }
 
     /// Makes everything on this directory's volume durable.
     pub(crate) fn sync_volume(&self) -> Result<()> {
-        self.at(
-            b"",
-            "sync the volume of",
-            fault::step(self.call(CallKind::Syncfs, b"")).and_then(|()| fs::syncfs(&self.fd)),
-        )
+        let call = self.call(CallKind::Syncfs, b"");
+        self.change(call, "sync the volume of", || fs::syncfs(&self.fd))
     }
 
     /// Renames an entry, replacing a file that is there.
@@ -271,24 +267,19 @@ impl Dir {
     }
 
     pub(crate) fn unlink(&self, name: &[u8]) -> Result<()> {
-        let unlink = |()| fs::unlinkat(&self.fd, name, AtFlags::empty());
-        self.at(name, "delete", fault::step(self.call(CallKind::Unlink, name)).and_then(unlink))
+        let unlink = || fs::unlinkat(&self.fd, name, AtFlags::empty());
+        self.change(self.call(CallKind::Unlink, name), "delete", unlink)
     }
 
     pub(crate) fn remove_dir(&self, name: &[u8]) -> Result<()> {
-        let remove = |()| fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR);
-        self.at(
-            name,
-            "remove the directory",
-            fault::step(self.call(CallKind::Rmdir, name)).and_then(remove),
-        )
+        let remove = || fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR);
+        self.change(self.call(CallKind::Rmdir, name), "remove the directory", remove)
     }
 
     /// Makes a directory and opens it; its mode does not depend on the umask.
     pub(crate) fn make_dir(&self, name: &[u8], mode: u32) -> Result<Self> {
-        let done = fault::step(self.call(CallKind::Mkdir, name))
-            .and_then(|()| fs::mkdirat(&self.fd, name, mode.into()));
-        self.at(name, "make the directory", done)?;
+        let make = || fs::mkdirat(&self.fd, name, mode.into());
+        self.change(self.call(CallKind::Mkdir, name), "make the directory", make)?;
         let dir = self.open(name)?;
         let chmod = dir.correct_mode(mode);
         self.at(name, "set the mode of", chmod)?;
@@ -338,11 +329,7 @@ impl Dir {
 
     /// Adds the name to what went wrong with reading a file of this directory.
     pub(crate) fn checked_read(&self, name: &[u8], read: io::Result<usize>) -> Result<usize> {
-        self.at(
-            name,
-            "read",
-            read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)),
-        )
+        self.at(name, "read", read.map_err(|error| errno(&error)))
     }
 
     /// The error of a read that was not ended because the run is to end.
@@ -371,9 +358,8 @@ impl Dir {
     /// Sets the permissions of a regular file, durably.
     pub(crate) fn chmod(&self, name: &[u8], mode: u32) -> Result<()> {
         let file = self.open_file(name)?;
-        let chmod = |()| fs::fchmod(&file, Mode::from_raw_mode(mode));
-        let done = fault::step(self.call(CallKind::Chmod, name)).and_then(chmod);
-        self.at(name, "set the mode of", done)?;
+        let chmod = || fs::fchmod(&file, Mode::from_raw_mode(mode));
+        self.change(self.call(CallKind::Chmod, name), "set the mode of", chmod)?;
         self.sync_file(name, &file)
     }
 

@@ -99,17 +99,12 @@ mod script {
 
     /// Counts a step and lets it pass, or not.
     pub(crate) fn step(call: Call<'_>) -> Result<()> {
-        let join = |dir: &RelPath, name: &[u8]| {
-            let mut path = dir.clone();
-            path.push(name);
-            path
-        };
         SCRIPT.with_borrow_mut(|script| {
             let now = script.steps.len();
             script.steps.push(RecordedCall {
                 kind: call.kind,
-                path: join(call.dir, call.name),
-                to: call.to.map(|(dir, name)| join(dir, name)),
+                path: call.dir.join(call.name),
+                to: call.to.map(|(dir, name)| dir.join(name)),
                 bytes: call.bytes.to_vec(),
             });
             match script.fault {

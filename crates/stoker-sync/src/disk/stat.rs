@@ -5,7 +5,8 @@ use std::os::fd::AsFd;
 use rustix::fs::{self, AtFlags, RawDir};
 use rustix::io::Errno;
 
-use super::{Dir, Result, fault};
+use super::fault::CallKind;
+use super::{Dir, Result};
 use crate::manifest::record::{DirStamp, FileStamp};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,9 +151,7 @@ impl Dir {
         if !self.settings.follows() {
             return None;
         }
-        let mut path = self.path.clone();
-        path.push(name);
-        self.settings.target(&path)
+        self.settings.target(&self.path.join(name))
     }
 
     /// Looks at one entry that must be there.
@@ -177,12 +176,8 @@ impl Dir {
         if stat.mode == wanted {
             return Ok(stat);
         }
-        let chmod = |()| give_mode(file, wanted);
-        self.at(
-            name,
-            "set the mode of",
-            fault::step(self.call(fault::CallKind::Chmod, name)).and_then(chmod),
-        )?;
+        let call = self.call(CallKind::Chmod, name);
+        self.change(call, "set the mode of", || give_mode(file, wanted))?;
         self.stat_file(name, file)
     }
 
