@@ -103,14 +103,7 @@ fn items(found: &[(&Mapping, Found<'_>)], request: &Request) -> Vec<Item> {
                 Found::File(_) if !is_dir => file_name(path),
                 _ => below(path, &target).unwrap_or_default(),
             };
-            let excludes = &request.excludes;
-            reserved::reserved_for(path, Case::Matters).is_some()
-                || if is_dir {
-                    excludes.excludes_all_below(path)
-                        || !inner.is_empty() && excludes.excludes_all_below(inner)
-                } else {
-                    excludes.excludes(path) || excludes.excludes(inner)
-                }
+            is_out(request, path, inner, is_dir)
         };
         let mut add = |path: &[u8], is_dir: bool| {
             let way = path::ancestors(path).skip(1).map(|dir| (dir, true));
@@ -142,6 +135,17 @@ fn items(found: &[(&Mapping, Found<'_>)], request: &Request) -> Vec<Item> {
         }
     }
     items
+}
+
+/// Returns whether nothing may be written at a path, which a mapping has as `inner`.
+fn is_out(request: &Request, path: &[u8], inner: &[u8], is_dir: bool) -> bool {
+    let excludes = &request.excludes;
+    let is_excluded = if is_dir {
+        excludes.excludes_all_below(path) || !inner.is_empty() && excludes.excludes_all_below(inner)
+    } else {
+        excludes.excludes(path) || excludes.excludes(inner)
+    };
+    is_excluded || reserved::reserved_for(path, Case::Matters).is_some()
 }
 
 /// Returns whether the destination of a file is a directory of another mapping.
@@ -202,24 +206,15 @@ fn desired<'a>(
                 .collect(),
         };
         for (path, inner, (kind, content)) in files {
-            let is_dir_out = |dir: &[u8]| {
-                let inner = below(dir, &target).unwrap_or_default();
-                reserved::reserved_for(dir, Case::Matters).is_some()
-                    || request.excludes.excludes_all_below(dir)
-                    || (!inner.is_empty() && request.excludes.excludes_all_below(inner))
-            };
             // A directory covers a file of an earlier mapping even if nothing in it counts.
             for dir in path::ancestors(&path).filter(|dir| !dir.is_empty()) {
-                if is_dir_out(dir) {
+                if is_out(request, dir, below(dir, &target).unwrap_or_default(), true) {
                     break;
                 }
                 desired.remove(dir);
             }
-            let is_out = reserved::reserved_for(&path, Case::Matters).is_some()
-                || request.excludes.excludes(&path)
-                || request.excludes.excludes(&inner);
             let is_file = matches!(kind, Kind::File | Kind::Executable);
-            if is_file && !is_out {
+            if is_file && !is_out(request, &path, &inner, false) {
                 desired.retain(|other, _| below(other, &path).is_none());
                 let content = (content.clone(), *kind == Kind::Executable);
                 desired.insert(path, (content, mapping));
