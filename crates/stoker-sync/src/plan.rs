@@ -41,8 +41,6 @@ pub struct Plan {
     pub withheld: Option<MassDeletion>,
     /// The commit of the last sync, if there was one.
     pub previous_commit: Option<String>,
-    /// The commit that is planned.
-    pub commit: String,
     pub(crate) request: Request,
     pub(crate) work: Work,
 }
@@ -170,10 +168,5 @@ impl Plan {
     /// Returns how many bytes the new files have.
     pub fn bytes(&self) -> u64 {
         self.changes.iter().map(|change| change.bytes).sum()
-    }
-
-    /// Returns how many changes are of one kind.
-    pub fn count(&self, action: Action) -> usize {
-        self.changes.iter().filter(|change| change.action == action).count()
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::halves::Halves;
 use crate::path::{self, RelPath};
 use crate::plan::{Action, Change, Drifted};
 use crate::warning::Warning;
@@ -13,9 +12,7 @@ pub const MOST_LISTED: usize = 100;
 /// What a run did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// The commit that the files are of now.
-    pub commit: String,
-    /// The commit they were of before, if there was one.
+    /// The commit that the files were of before, if there was one.
     pub previous_commit: Option<String>,
     /// All that it changed, sorted by path.
     pub changes: Vec<Change>,
@@ -31,8 +28,6 @@ pub struct Report {
     pub bytes_written: u64,
     /// The projects in which something changed, sorted.
     pub projects: Vec<String>,
-    /// The halves in which something changed.
-    pub touched: Halves,
     /// Files that were changed on the gateway; repaired unless the policy was to report.
     pub drift: Vec<Drifted>,
     /// Files in owned directories that no sync brought and that were kept; drift until they are

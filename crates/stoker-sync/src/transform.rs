@@ -10,7 +10,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use crate::hash::BlobHash;
-use crate::manifest::record::{FileRecord, Inputs};
+use crate::manifest::record::FileRecord;
 use crate::manifest::{Manifest, PathRange};
 use crate::manipulate::{self, MOST_BYTES, Manipulation, Transform, Transformer};
 use crate::path::RelPath;
@@ -180,12 +180,12 @@ fn signed_resource(draft: &mut DirDraft) -> Option<usize> {
     let is_resource = |name: &[u8]| name == RESOURCE_MANIFEST;
     if let Some(kept) = draft.kept.iter().position(|file| is_resource(&file.name)) {
         let record = draft.kept.remove(kept);
-        draft.candidates.push(Candidate::of(record));
+        draft.candidates.push(unchanged(record));
     }
     let known = draft.last.as_ref().map(|last| last.files.as_slice()).unwrap_or_default();
     if let Some(same) = draft.same.iter().position(|place| is_resource(&known[*place].name)) {
         let place = draft.same.remove(same);
-        draft.candidates.push(Candidate::of(known[place].clone()));
+        draft.candidates.push(unchanged(known[place].clone()));
     }
     draft.candidates.iter().position(|file| is_resource(&file.name))
 }
@@ -217,20 +217,8 @@ fn settle(draft: &mut DirDraft) {
     draft.candidates = candidates;
 }
 
-impl Candidate {
-    fn of(record: FileRecord) -> Self {
-        Self {
-            name: record.name.clone(),
-            blob: record.blob,
-            placed: record.blob,
-            transformed_size: None,
-            inputs: Inputs::default(),
-            transform: None,
-            is_executable: record.is_executable,
-            mapping: record.mapping,
-            record: Some(record),
-            is_suspect: false,
-            cause: Cause::Commit,
-        }
-    }
+/// Returns a candidate for a file as the last sync left it.
+fn unchanged(record: FileRecord) -> Candidate {
+    let FileRecord { blob, is_executable, mapping, .. } = record;
+    Candidate::new(record.name.clone(), blob, is_executable, mapping, Some(record))
 }

@@ -90,7 +90,6 @@ impl PlanInput<'_> {
             foreign_kept,
             withheld: None,
             previous_commit: self.view.commit().map(String::from),
-            commit: self.request.commit.clone(),
             request: self.request.clone(),
             work: Work::default(),
         }

@@ -15,7 +15,7 @@ use crate::manifest::storage::{self, Loaded};
 use crate::path::{Quoted, RelPath};
 use crate::plan::{self, Plan};
 use crate::recover::{self, Finished};
-use crate::request::{Origin, Request};
+use crate::request::Request;
 use crate::reserved::{STAGING_DIR, STATE_DIR};
 use crate::source::Source;
 use crate::warning::Warning;
@@ -101,11 +101,6 @@ impl View {
     /// Returns whether no sync has ever been here.
     pub fn is_first(&self) -> bool {
         self.manifest.header().generation == 0
-    }
-
-    /// Returns where the files of the last sync came from, if that is known.
-    pub fn origin(&self) -> Option<&Origin> {
-        self.manifest.header().origin.as_deref()
     }
 
     /// Returns how many files are ours.

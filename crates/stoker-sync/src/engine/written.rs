@@ -142,7 +142,6 @@ impl<'e> Written<'e> {
         let plan = &mut self.plan;
         let changes = std::mem::take(&mut plan.changes);
         Report {
-            commit: plan.commit.clone(),
             previous_commit: plan.previous_commit.clone(),
             added: Listed::of(&changes, &[Action::Add]),
             modified: Listed::of(&changes, &[Action::Modify, Action::Mode]),
@@ -150,7 +149,6 @@ impl<'e> Written<'e> {
             unchanged: plan.unchanged,
             bytes_written: self.bytes,
             projects: report::projects_of(&changes),
-            touched: Halves::of(changes.iter().map(|change| &change.path)),
             changes,
             drift: plan.drift.clone(),
             foreign_kept: plan.foreign_kept.clone(),

@@ -96,6 +96,31 @@ impl DirDraft {
     }
 }
 
+impl Candidate {
+    /// A file of which nothing is made and nothing is suspected.
+    pub(crate) fn new(
+        name: Box<[u8]>,
+        blob: ObjectId,
+        is_executable: bool,
+        mapping: u16,
+        record: Option<FileRecord>,
+    ) -> Self {
+        Self {
+            name,
+            blob,
+            placed: blob,
+            transformed_size: None,
+            inputs: Inputs::default(),
+            transform: None,
+            is_executable,
+            mapping,
+            record,
+            is_suspect: false,
+            cause: Cause::Commit,
+        }
+    }
+}
+
 impl Drafting<'_> {
     pub(crate) fn run(&self, composed: Vec<Composed>) -> Vec<DirDraft> {
         let mut drafts = Vec::with_capacity(composed.len());
@@ -147,19 +172,9 @@ impl Drafting<'_> {
             }
             _ => {}
         }
-        draft.candidates.push(Candidate {
-            name,
-            blob,
-            placed: blob,
-            transformed_size: None,
-            inputs: Inputs::default(),
-            transform: None,
-            is_executable,
-            mapping,
-            record: record.map(|(_, record)| record.clone()),
-            is_suspect,
-            cause: Cause::Commit,
-        });
+        let record = record.map(|(_, record)| record.clone());
+        let candidate = Candidate::new(name, blob, is_executable, mapping, record);
+        draft.candidates.push(Candidate { is_suspect, ..candidate });
     }
 
     /// Decides about a file of ours that the commit does not hold.

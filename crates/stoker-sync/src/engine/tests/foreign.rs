@@ -135,7 +135,8 @@ fn another_repository_may_not_remove_the_files_of_the_last_one_unasked() {
     sync(&scratch, &one, &ask(&one, "https://git.example/third.git/")).unwrap();
     sync(&scratch, &other, &unlimited(ask(&other, "https://git.example/other"))).unwrap();
     sync(&scratch, &one, &asked(&one, DriftCheck::Stat)).unwrap();
-    assert_eq!(scratch.engine().view().origin().unwrap().repository, "https://git.example/other");
+    let last = scratch.engine().view.manifest.header().origin.clone().unwrap();
+    assert_eq!(last.repository, "https://git.example/other");
 }
 
 #[test]
