@@ -65,12 +65,6 @@ fn faults_carry_line_and_column() {
 }
 
 #[test]
-fn a_block_without_an_end_names_its_beginning() {
-    assert_eq!(error("a\n{{range 3}}x"), "line 2, column 1: this {{range}} has no {{end}}");
-    assert_eq!(error("{{define \"a\"}}x"), "line 1, column 1: this {{define}} has no {{end}}");
-}
-
-#[test]
 fn a_missing_variable_is_an_error_and_an_optional_one_is_asked_for_by_index() {
     assert_eq!(error("{{.Vars.site}}"), "line 1, column 3: there is no key \"site\"");
     let optional = "{{with index .Vars \"site\"}}{{.}}{{else}}none{{end}}";
@@ -103,6 +97,30 @@ fn formats_without_a_use_are_refused() {
 }
 
 #[test]
+fn faults_say_what_is_wrong_and_where() {
+    for (text, told) in [
+        ("a\n{{range 3}}x", "line 2, column 1: this {{range}} has no {{end}}"),
+        ("{{define \"a\"}}x", "line 1, column 1: this {{define}} has no {{end}}"),
+        ("{{slice \"é\" 0 1}}", "line 1, column 3: the bounds 0 and 1 cut a character in two"),
+    ] {
+        assert_eq!(error(text), told);
+    }
+}
+
+#[test]
+fn variables_tokens_and_recursion_are_bounded() {
+    let recursive =
+        "{{define \"a\"}}{{if true}}{{template \"a\" .}}{{end}}{{end}}{{template \"a\" .}}";
+    for (text, told) in [
+        (&*"{{$x := 1}}".repeat(2_000), "more than 1000 variables"),
+        (&"{{.Ref}}".repeat(100_000), "tokens"),
+        (recursive, "nested too deep"),
+    ] {
+        assert!(error(text).contains(told), "{told}");
+    }
+}
+
+#[test]
 fn an_undeclared_variable_is_found_before_rendering() {
     let error = Template::parse("{{if false}}{{$x = 1}}{{end}}").unwrap_err();
     assert_eq!(error.to_string(), "line 1, column 15: the variable $x is not declared");
@@ -111,19 +129,6 @@ fn an_undeclared_variable_is_found_before_rendering() {
 #[test]
 fn a_byte_of_a_text_is_a_number() {
     assert_eq!(render("{{index .Ref 0}} {{eq (index .Ref 0) 'm'}}").unwrap(), "109 true");
-}
-
-#[test]
-fn variables_are_bounded() {
-    assert!(error(&"{{$x := 1}}".repeat(2_000)).contains("more than 1000 variables"));
-}
-
-#[test]
-fn a_slice_never_cuts_a_character_in_two() {
-    assert_eq!(
-        error("{{slice \"é\" 0 1}}"),
-        "line 1, column 3: the bounds 0 and 1 cut a character in two"
-    );
 }
 
 #[test]
@@ -146,13 +151,6 @@ fn endless_templates_are_stopped() {
 }
 
 #[test]
-fn a_template_that_calls_itself_is_stopped() {
-    let message =
-        error("{{define \"a\"}}{{if true}}{{template \"a\" .}}{{end}}{{end}}{{template \"a\" .}}");
-    assert!(message.contains("nested too deep"), "{message}");
-}
-
-#[test]
 fn nesting_beyond_the_limit_is_refused_and_up_to_it_works() {
     let nested = |depth: usize| "{{if true}}".repeat(depth) + "x" + &"{{end}}".repeat(depth);
     assert_eq!(render(&nested(99)).unwrap(), "x");
@@ -162,11 +160,6 @@ fn nesting_beyond_the_limit_is_refused_and_up_to_it_works() {
     assert!(error(&parens(1_000)).contains("within each other"));
     let chain = "{{if false}}".to_owned() + &"{{else if false}}".repeat(1_000) + "{{end}}";
     assert!(error(&chain).contains("within each other"));
-}
-
-#[test]
-fn the_number_of_tokens_is_bounded() {
-    assert!(error(&"{{.Ref}}".repeat(100_000)).contains("tokens"));
 }
 
 #[test]
