@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use crate::support::{PATIENCE, TOKEN, parse, request};
@@ -35,17 +35,19 @@ fn the_tls_port_is_a_secure_channel_signed_by_its_own_authority() {
     assert_eq!(parse(&text).status, 200);
 }
 
-#[test]
-fn the_program_prints_its_address_and_ends_with_its_standard_input() {
+/// Starts the program over a data directory.
+fn start(arguments: &[&str]) -> (tempfile::TempDir, Child) {
     let data = tempfile::tempdir().unwrap();
     crate::support::plant(data.path());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_fake-gateway"))
-        .args(["--token", TOKEN, "--end-with-stdin", "--data"])
-        .arg(data.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_fake-gateway"));
+    program.args(arguments).arg("--data").arg(data.path());
+    let child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    (data, child)
+}
+
+#[test]
+fn the_program_prints_its_address_and_ends_with_its_standard_input() {
+    let (_data, mut child) = start(&["--token", TOKEN, "--end-with-stdin"]);
     let mut url = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
     let address = url.trim().strip_prefix("http://").unwrap();
@@ -63,14 +65,7 @@ fn the_program_prints_its_address_and_ends_with_its_standard_input() {
 
 #[test]
 fn the_program_prints_each_scan_when_asked_to() {
-    let data = tempfile::tempdir().unwrap();
-    crate::support::plant(data.path());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_fake-gateway"))
-        .args(["--print-scans", "--data"])
-        .arg(data.path())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let (_data, mut child) = start(&["--print-scans"]);
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().skip(1).take(2);
     let scans: Vec<String> = lines.map(Result::unwrap).collect();
     child.kill().unwrap();
