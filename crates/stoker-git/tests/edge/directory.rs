@@ -16,25 +16,25 @@ fn plant() -> (Repo, Oid) {
     filtering(tree)
 }
 
+// A file with the name `url` and a URL in it is not rare enough to be a proof.
 #[test]
 fn repositories_of_someone_else_are_refused_and_stay_as_they_are() {
     let (repo, commit) = plant();
-    for name in ["repo.git", "history.git", "next.git"] {
+    let cases = ["repo.git", "history.git", "next.git"].map(|name| [(name, 1), (name, 2)]);
+    for (name, entries) in cases.into_iter().flatten() {
         let place = Place::new();
         let theirs = place.directory().join(name);
         repo.git(["clone", "--quiet", "--bare", &repo.url(), theirs.to_str().unwrap()]).unwrap();
+        if entries == 2 {
+            fs::write(place.directory().join("url"), "https://git.example/theirs.git").unwrap();
+        }
         let before = fs::read(theirs.join("packed-refs")).unwrap();
-        let error = place.commit(&public(&repo.url()), &commit).unwrap_err();
-        let Error::Store { source: store::Error::Foreign { path }, .. } = &error else {
-            panic!("{error:?}")
-        };
-        assert_eq!(path, &theirs);
+        let error = assert_refused(&place, name, entries, &repo, &commit);
         assert!(
             matches!(error.remedy(), Some(Remedy::UseEmptyStore | Remedy::CheckStore { .. })),
             "{error:?}"
         );
         assert_eq!(fs::read(theirs.join("packed-refs")).unwrap(), before);
-        assert_eq!(fs::read_dir(place.directory()).unwrap().count(), 1, "nothing was added");
     }
 }
 
@@ -59,7 +59,7 @@ fn whatever_someone_else_has_under_our_names_is_refused_and_stays_as_it_is() {
         let theirs = place.directory().join(name);
         fs::create_dir_all(theirs.parent().unwrap()).unwrap();
         fs::write(&theirs, "mine").unwrap();
-        assert_refused(&place, name.split('/').next().unwrap(), &repo, &commit);
+        assert_refused(&place, name.split('/').next().unwrap(), 1, &repo, &commit);
         assert_eq!(fs::read(&theirs).unwrap(), b"mine", "{name}");
     }
     let place = Place::new();
@@ -67,36 +67,18 @@ fn whatever_someone_else_has_under_our_names_is_refused_and_stays_as_it_is() {
     fs::create_dir_all(elsewhere.join("refs/stoker")).unwrap();
     fs::create_dir(place.directory()).unwrap();
     std::os::unix::fs::symlink(&elsewhere, place.directory().join("repo.git")).unwrap();
-    assert_refused(&place, "repo.git", &repo, &commit);
+    assert_refused(&place, "repo.git", 1, &repo, &commit);
 }
 
-fn assert_refused(place: &Place, name: &str, repo: &Repo, commit: &Oid) {
+/// Claims that what has this name is refused as foreign, and that nothing is added beside it.
+fn assert_refused(place: &Place, name: &str, entries: usize, repo: &Repo, commit: &Oid) -> Error {
     let error = place.commit(&public(&repo.url()), commit).unwrap_err();
-    let Error::Store { source: store::Error::Foreign { path }, .. } = error else {
+    let Error::Store { source: store::Error::Foreign { path }, .. } = &error else {
         panic!("{name}: {error:?}")
     };
-    assert_eq!(path, place.directory().join(name));
-    assert_eq!(fs::read_dir(place.directory()).unwrap().count(), 1, "{name}: nothing was added");
-}
-
-// A file with that name and a URL in it is not rare enough to be a proof.
-#[test]
-fn another_url_beside_a_repository_of_someone_else_does_not_make_it_ours() {
-    let (repo, commit) = plant();
-    for name in ["repo.git", "history.git", "next.git"] {
-        let place = Place::new();
-        let theirs = place.directory().join(name);
-        repo.git(["clone", "--quiet", "--bare", &repo.url(), theirs.to_str().unwrap()]).unwrap();
-        fs::write(place.directory().join("url"), "https://git.example/theirs.git").unwrap();
-        let error = place.commit(&public(&repo.url()), &commit).unwrap_err();
-        assert!(is_foreign(&error), "{name}: {error:?}");
-        assert!(theirs.join("packed-refs").exists(), "{name}");
-        assert_eq!(
-            fs::read_dir(place.directory()).unwrap().count(),
-            2,
-            "{name}: nothing was added"
-        );
-    }
+    assert_eq!(path, &place.directory().join(name));
+    assert_eq!(fs::read_dir(place.directory()).unwrap().count(), entries, "{name}");
+    error
 }
 
 #[test]
@@ -141,10 +123,6 @@ fn a_store_that_another_run_is_making_is_waited_for() {
         drop(lock);
         opened.join().unwrap().unwrap();
     });
-}
-
-fn is_foreign(error: &Error) -> bool {
-    matches!(error, Error::Store { source: store::Error::Foreign { .. }, .. })
 }
 
 #[test]
