@@ -91,9 +91,15 @@ pub(crate) fn is_loopback(host: &str) -> bool {
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// What stands between `://` and the path: host and port, as git names them when it asks for
+/// credentials, and perhaps a user.
+pub(crate) fn authority(url: &str) -> &str {
+    let address = url.split_once("://").map_or("", |(_, rest)| rest);
+    address.split('/').next().unwrap_or_default()
+}
+
 pub(crate) fn host_of(url: &HttpUrl) -> &str {
-    let address = url.as_str().split_once("://").map_or("", |(_, rest)| rest);
-    let address = address.split('/').next().unwrap_or_default();
+    let address = authority(url.as_str());
     match address.strip_prefix('[') {
         Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
         None => address.split(':').next().unwrap_or_default(),
@@ -109,17 +115,11 @@ pub fn port_of(url: &RepoUrl) -> Option<u16> {
         Transport::Git => 9418,
         Transport::File => return None,
     };
-    let Some((_, rest)) = url.as_str().split_once("://") else { return Some(usual) };
-    let authority = rest.split('/').next().unwrap_or_default();
+    let authority = authority(url.as_str());
     let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
     let after_host = address.rsplit_once(']').map_or(address, |(_, after)| after);
     let port = after_host.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
     Some(port.unwrap_or(usual))
-}
-
-/// The host and port of a web URL as git names them when it asks for credentials.
-pub(crate) fn web_origin(url: &RepoUrl) -> Option<&str> {
-    url.as_str().split_once("://")?.1.split('/').next()
 }
 
 #[cfg(test)]

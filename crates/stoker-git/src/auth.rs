@@ -21,7 +21,7 @@ use stoker_api::word::{SafeUrl, Secret, Transport};
 use stoker_sync::input_file;
 
 use crate::Cancel;
-use crate::access::{Access, PlainHttp, web_origin};
+use crate::access::{Access, PlainHttp};
 use crate::memfile::MemFile;
 pub use content::Content;
 use github_app::GithubApp;
@@ -178,10 +178,6 @@ fn hold(content: &[u8]) -> Result<MemFile, Error> {
 /// Git runs in another directory, so a relative path is made absolute.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
-}
-
-fn origin(access: &Access) -> &str {
-    web_origin(&access.url).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::{Access, Granted, absolute, origin, read_line};
+use super::{Access, Granted, absolute, read_line};
+use crate::access::authority;
 use crate::memfile::MemFile;
 
 /// The file with the password.
@@ -40,7 +41,7 @@ pub(super) fn grant(access: &Access, file: &Path, username: &str, held: Vec<MemF
         ("GIT_ASKPASS", absolute(&access.helper).into_os_string()),
         (FILE, file.into()),
         (USERNAME, username.into()),
-        (HOST, origin(access).into()),
+        (HOST, authority(access.url.as_str()).into()),
     ];
     Granted { environment, _held: held }
 }

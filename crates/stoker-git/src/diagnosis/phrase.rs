@@ -1,8 +1,7 @@
-//! The phrases by which git, its helpers, curl and ssh are understood.
+//! The phrases by which git, its helpers, curl and ssh are understood; the first that occurs decides.
 
 use super::Flaw;
 
-/// Phrases of git, its helpers, curl and ssh; the first that occurs decides.
 pub(super) const PHRASES: &[(&str, Class)] = &[
     ("detected dubious ownership", Class::DubiousOwnership),
     ("possible repository corruption on the remote side", Class::ServerCorrupt),

@@ -3,7 +3,7 @@
 use stoker_api::word::{RepoUrl, SafeUrl};
 
 use super::Fault;
-use crate::access::Access;
+use crate::access::{Access, authority};
 
 /// What git asks for first, below the repository's URL.
 const DISCOVERY: &str = "/info/refs?service=git-upload-pack";
@@ -73,8 +73,7 @@ fn origin_of(url: &str) -> Option<SafeUrl> {
 }
 
 fn address_of(url: &str) -> String {
-    let address = url.split_once("://").map_or("", |(_, rest)| rest);
-    let address = address.split('/').next().unwrap_or_default();
+    let address = authority(url);
     address.rsplit_once('@').map_or(address, |(_, host)| host).to_ascii_lowercase()
 }
 

@@ -45,13 +45,8 @@ pub(super) fn top(
 }
 
 /// Fetches a commit and its trees. The server does not send again what the store has.
-pub(super) fn trees(
-    store: &Store,
-    session: &Session,
-    repository: &Path,
-    commit: &Commit,
-) -> Result<(), Fault> {
-    commit_without(NO_FILES, store, session, repository, commit)
+pub(super) fn trees(store: &Store, session: &Session, commit: &Commit) -> Result<(), Fault> {
+    commit_without(NO_FILES, store, session, &store.repository(), commit)
 }
 
 /// Fetches a commit, its trees and all files except big ones.

@@ -28,10 +28,8 @@ impl CommitSource {
 
     fn fetch_by(&mut self, strategy: FetchStrategy) -> Result<(), Error> {
         self.objects = None;
-        let repository = self.store.repository();
         match strategy {
-            FetchStrategy::Trees => self
-                .run(|store, session, commit| fetch::trees(store, session, &repository, commit))?,
+            FetchStrategy::Trees => self.run(fetch::trees)?,
             FetchStrategy::Whole => self.run(fetch::whole)?,
             FetchStrategy::Done => {}
         }
@@ -125,10 +123,7 @@ impl CommitSource {
 
     /// Fetches the commit's trees into an empty repository.
     pub(super) fn fetch_trees(&mut self) -> Result<(), Error> {
-        let repository = self.store.repository();
-        let fetched =
-            self.run(|store, session, commit| fetch::trees(store, session, &repository, commit));
-        match fetched {
+        match self.run(fetch::trees) {
             Err(error) if is_not_our_ref(&error) => self.fetch_everything(),
             fetched => fetched,
         }
