@@ -57,8 +57,7 @@ impl Gateway {
             threads.push(scanner(&shared, half, asked, stopped)?);
             io::Result::Ok(asks)
         };
-        let scanners =
-            Scanners { projects: scanner(Half::Projects)?, config: scanner(Half::Config)? };
+        let scanners = [scanner(Half::Projects)?, scanner(Half::Config)?];
         let mut gateway = Self {
             shared,
             plain: None,

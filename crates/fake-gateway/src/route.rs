@@ -28,21 +28,8 @@ pub(crate) struct Call {
     pub(crate) channel: Channel,
 }
 
-/// The way to the thread of each half.
-#[derive(Clone)]
-pub(crate) struct Scanners {
-    pub(crate) projects: Sender<Requested>,
-    pub(crate) config: Sender<Requested>,
-}
-
-impl Scanners {
-    pub(crate) fn of(&self, half: Half) -> &Sender<Requested> {
-        match half {
-            Half::Projects => &self.projects,
-            Half::Config => &self.config,
-        }
-    }
-}
+/// The way to the thread of each half, by its number.
+pub(crate) type Scanners = [Sender<Requested>; 2];
 
 /// Answers what a healthy gateway of this state and generation would.
 pub(crate) async fn answer(call: &Call) -> Reply {

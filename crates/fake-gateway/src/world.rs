@@ -96,8 +96,8 @@ pub(crate) struct HalfWorld {
 pub(crate) struct World {
     pub(crate) state: State,
     pub(crate) tokens: Vec<Token>,
-    projects: HalfWorld,
-    config: HalfWorld,
+    /// By the number of the half.
+    halves: [HalfWorld; 2],
     pub(crate) poisoned: BTreeMap<String, Poison>,
     pub(crate) scans: Vec<ScanRecord>,
     pub(crate) designers: BTreeMap<String, Value>,
@@ -149,21 +149,15 @@ impl HalfWorld {
 
 impl World {
     pub(crate) fn half(&self, half: Half) -> &HalfWorld {
-        match half {
-            Half::Projects => &self.projects,
-            Half::Config => &self.config,
-        }
+        &self.halves[half as usize]
     }
 
     pub(crate) fn half_mut(&mut self, half: Half) -> &mut HalfWorld {
-        match half {
-            Half::Projects => &mut self.projects,
-            Half::Config => &mut self.config,
-        }
+        &mut self.halves[half as usize]
     }
 
     pub(crate) fn loaded(&self) -> Loaded {
-        let (projects, config) = (&self.projects.snapshot, &self.config.snapshot);
+        let [projects, config] = self.halves.each_ref().map(|half| &half.snapshot);
         Loaded {
             projects: projects.projects.iter().cloned().collect(),
             resources: projects.resources.keys().chain(config.resources.keys()).cloned().collect(),
@@ -183,8 +177,7 @@ impl Shared {
         let world = World {
             state: options.state,
             tokens: options.tokens.clone(),
-            projects: HalfWorld::default(),
-            config: HalfWorld::default(),
+            halves: Default::default(),
             poisoned: BTreeMap::new(),
             scans: Vec::new(),
             designers: BTreeMap::new(),

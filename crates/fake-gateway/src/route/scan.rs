@@ -28,7 +28,7 @@ pub(crate) fn scan(call: &Call, half: Option<Half>) -> Reply {
         }
         Method::POST => {
             scan::begin(&call.shared, half);
-            match call.scanners.of(half).send(Requested) {
+            match call.scanners[half as usize].send(Requested) {
                 Ok(()) => reply::json(&json!({})),
                 Err(_) => reply::html(503),
             }
