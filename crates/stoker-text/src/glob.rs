@@ -16,8 +16,6 @@ mod tests;
 
 pub use excludes::{ExcludeError, Excludes};
 
-use std::sync::Arc;
-
 use machine::Program;
 
 /// The longest pattern that is accepted, in bytes.
@@ -27,7 +25,7 @@ pub const MAX_PATTERN: usize = 512;
 #[derive(Clone, Debug)]
 pub struct Glob {
     pattern: String,
-    alternatives: Vec<Arc<dyn Program>>,
+    alternatives: Vec<Program>,
 }
 
 /// What is wrong with a pattern, and where.
@@ -82,23 +80,23 @@ impl Glob {
 
     /// Returns whether the pattern matches the whole path.
     pub fn matches(&self, path: &[u8]) -> bool {
-        self.alternatives.iter().any(|program| program.matches(path))
+        self.alternatives.iter().any(|program| program.matcher().matches(path))
     }
 
     /// Returns whether everything strictly below this directory certainly matches. The empty path is
     /// the root.
     pub fn matches_all_below(&self, directory: &[u8]) -> bool {
-        self.alternatives.iter().any(|program| program.matches_all_below(directory))
+        self.alternatives.iter().any(|program| program.matcher().matches_all_below(directory))
     }
 
     /// Returns whether the pattern matches a directory above this path.
     pub fn matches_ancestor(&self, path: &[u8]) -> bool {
-        self.alternatives.iter().any(|program| program.matches_ancestor(path))
+        self.alternatives.iter().any(|program| program.matcher().matches_ancestor(path))
     }
 
     /// Returns whether the pattern matches the path or a directory above it.
     pub fn matches_path_or_ancestor(&self, path: &[u8]) -> bool {
-        self.alternatives.iter().any(|program| program.matches_path_or_ancestor(path))
+        self.alternatives.iter().any(|program| program.matcher().matches_path_or_ancestor(path))
     }
 }
 

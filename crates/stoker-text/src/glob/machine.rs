@@ -3,9 +3,7 @@
 //! One pass over the path and a handful of word operations per character, whatever the pattern:
 //! there is nothing to backtrack into, so no pattern is slow.
 
-use std::fmt::Debug;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 /// One element of a pattern without braces.
 #[derive(Clone, Debug)]
@@ -29,8 +27,16 @@ pub(super) struct Class {
     pub(super) ranges: Vec<(char, char)>,
 }
 
-/// One alternative of a pattern, however many words its positions take.
-pub(super) trait Program: Debug + Send + Sync {
+/// One alternative of a pattern; nearly all fit one machine word.
+// How it prints is part of the fingerprint of a profile, which the manifests of gateways hold.
+#[derive(Clone, Debug)]
+pub(super) enum Program {
+    Small(Box<Machine<1>>),
+    Large(Box<Machine<9>>),
+}
+
+/// A matcher, however many words its positions take.
+pub(super) trait Matcher {
     fn matches(&self, path: &[u8]) -> bool;
     fn matches_all_below(&self, directory: &[u8]) -> bool;
     fn matches_ancestor(&self, path: &[u8]) -> bool;
@@ -39,7 +45,7 @@ pub(super) trait Program: Debug + Send + Sync {
 
 /// A pattern as masks over its positions.
 #[derive(Clone, Debug)]
-struct Machine<const W: usize> {
+pub(super) struct Machine<const W: usize> {
     tokens: Vec<Token>,
     /// For each ASCII character, the single-character tokens that accept it.
     ascii: Vec<Bits<W>>,
@@ -84,16 +90,24 @@ impl Class {
     }
 }
 
-/// Prepares one alternative; nearly all fit one machine word.
-pub(super) fn program(tokens: Vec<Token>) -> Arc<dyn Program> {
-    if tokens.len() < 64 {
-        Arc::new(Machine::<1>::new(tokens))
-    } else {
-        Arc::new(Machine::<9>::new(tokens))
+impl Program {
+    pub(super) fn new(tokens: Vec<Token>) -> Self {
+        if tokens.len() < 64 {
+            Self::Small(Box::new(Machine::new(tokens)))
+        } else {
+            Self::Large(Box::new(Machine::new(tokens)))
+        }
+    }
+
+    pub(super) fn matcher(&self) -> &dyn Matcher {
+        match self {
+            Self::Small(machine) => &**machine,
+            Self::Large(machine) => &**machine,
+        }
     }
 }
 
-impl<const W: usize> Program for Machine<W> {
+impl<const W: usize> Matcher for Machine<W> {
     fn matches(&self, path: &[u8]) -> bool {
         self.run(path).is_some_and(|states| self.accepts(&states))
     }

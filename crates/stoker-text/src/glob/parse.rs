@@ -1,14 +1,12 @@
 //! Pattern text to matching programs: validate, expand the braces, read the tokens.
 
-use std::sync::Arc;
-
-use super::machine::{self, Class, Program, Token};
+use super::machine::{Class, Program, Token};
 use super::{GlobFault, MAX_PATTERN, expand};
 
 /// A fault and its byte offset in the pattern.
 pub(super) type Fault = (usize, GlobFault);
 
-pub(super) fn programs(pattern: &str) -> Result<Vec<Arc<dyn Program>>, Fault> {
+pub(super) fn programs(pattern: &str) -> Result<Vec<Program>, Fault> {
     if pattern.len() > MAX_PATTERN {
         return Err((0, GlobFault::TooLong));
     }
@@ -16,7 +14,7 @@ pub(super) fn programs(pattern: &str) -> Result<Vec<Arc<dyn Program>>, Fault> {
     expand::alternatives(pattern)?
         .iter()
         // The offset within one alternative means nothing to the reader of the whole pattern.
-        .map(|text| tokens(text).map(machine::program).map_err(|(_, fault)| (0, fault)))
+        .map(|text| tokens(text).map(Program::new).map_err(|(_, fault)| (0, fault)))
         .collect()
 }
 
