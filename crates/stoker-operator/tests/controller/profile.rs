@@ -79,12 +79,21 @@ async fn a_sync_profile_that_can_not_be_read_is_not_valid() {
 async fn a_status_of_a_sync_profile_that_could_not_be_written_is_written_later() {
     let proxy = FaultProxy::start(cluster().config().await).unwrap();
     let mut world = World::behind(&proxy, &[]).await;
-    let writes = Match::verb(Verb::Patch).resource("syncprofiles/status");
-    let refused = proxy.fault(writes, Fault::Status(500)).times(2);
     world.restart();
     create(&world).await;
     until_valid(&world, "True").await;
-    assert_eq!(refused.hits(), 2);
+    let writes = Match::verb(Verb::Patch).resource("syncprofiles/status");
+    // More often than what the watch reports makes the controller try.
+    let refused = proxy.fault(writes, Fault::Status(500)).times(3);
+    let api = profiles(&world);
+    let change = Patch::Merge(json!({ "spec": { "vars": { "line": "3" } } }));
+    api.patch("press", &PatchParams::default(), &change).await.unwrap();
+    eventually("the status is of the new generation", || async {
+        let object = api.get("press").await.unwrap();
+        (object.data["status"]["observedGeneration"] == 2).then_some(())
+    })
+    .await;
+    assert_eq!(refused.hits(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
