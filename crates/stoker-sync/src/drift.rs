@@ -38,7 +38,7 @@ pub(crate) struct Findings {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("failed to check at the live files")]
+    #[error("failed to check the live files")]
     Read { source: DiskError },
     #[error(transparent)]
     Cancelled(Cancelled),
