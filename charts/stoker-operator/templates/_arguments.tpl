@@ -24,6 +24,9 @@
 {{- define "stoker.controllerArguments" -}}
 - --leader-elect={{ .Values.leaderElection.enabled }}
 - --max-concurrent-reconciles={{ .Values.maxConcurrentReconciles }}
+{{- with .Values.shard }}
+- --shard={{ . }}
+{{- end }}
 - --status-policy={{ include "stoker.fullname" . }}-status
 {{- if ne (toString .Values.repair.mode) "report" }}
 - --repair={{ .Values.repair.mode | default "off" }}

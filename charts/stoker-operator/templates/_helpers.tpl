@@ -17,6 +17,11 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The Lease that one replica holds, as the operator names it. */}}
+{{- define "stoker.leaseName" -}}
+a86165bb.stoker.io{{ with .Values.shard }}-{{ replace "/" "-of-" . }}{{ end }}
+{{- end -}}
+
 {{/* Labels that all pods of the operator have. */}}
 {{- define "stoker.commonSelectorLabels" -}}
 app.kubernetes.io/name: {{ include "stoker.name" . }}

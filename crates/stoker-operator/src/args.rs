@@ -95,7 +95,7 @@ pub(crate) struct Process {
     )]
     pub(crate) leader_elect: bool,
 
-    /// The name of the Lease
+    /// The name of the Lease; with `--shard` how it begins
     #[arg(
         long,
         env = "STOKER_LEASE_NAME",
@@ -129,6 +129,14 @@ pub(crate) struct Process {
     /// Cluster-wide defaults: a JSON file, read again when it changes
     #[arg(long, env = "STOKER_DEFAULTS_FILE", value_name = "FILE")]
     pub(crate) defaults_file: Option<std::path::PathBuf>,
+}
+
+impl Arguments {
+    /// Returns the Lease that instances of this kind seek.
+    pub(crate) fn lease(&self) -> String {
+        let all = &self.process.lease_name;
+        self.controller.shard.map_or_else(|| all.clone(), |shard| shard.lease(all))
+    }
 }
 
 impl Mode {

@@ -60,6 +60,28 @@ fn pods_are_created_without_the_bootstrap_webhook() {
     assert_eq!(webhook["reinvocationPolicy"], "IfNeeded");
 }
 
+// Rights are given by name: without them a shard would never lead.
+#[test]
+fn the_chart_grants_and_checks_the_lease_that_the_operator_seeks() {
+    let cluster = Cluster::shared();
+    let namespace = cluster.namespace();
+    for values in ["", "shard=1/3"] {
+        let objects = accept(cluster, &render(cluster, namespace.name(), values), values);
+        let started: Vec<_> = objects.iter().filter_map(arguments_of).collect();
+        let is_operator = |it: &&Vec<String>| it.iter().any(|flag| flag.starts_with("--leader"));
+        let operator = started.iter().find(is_operator).unwrap().clone();
+        let program = std::iter::once("stoker-operator".to_owned());
+        let lease = Arguments::try_parse_from(program.chain(operator)).unwrap().lease();
+        let named: Vec<_> =
+            started.iter().flatten().filter(|it| it.starts_with("--lease=")).collect();
+        assert_eq!(named, vec![&format!("--lease={lease}"); 2], "check and release");
+        let rules = objects.iter().flat_map(|it| it["rules"].as_array().into_iter().flatten());
+        let leases = rules.filter(|it| it["resources"] == serde_json::json!(["leases"]));
+        let granted: Vec<_> = leases.filter_map(|it| it["resourceNames"].as_array()).collect();
+        assert_eq!(granted, vec![&vec![Value::from(lease)]; 3], "operator, check and release");
+    }
+}
+
 #[test]
 fn helm_finds_nothing_wrong_with_the_chart() {
     succeed(Cluster::shared().helm().args(["lint", "--strict", CHART]));

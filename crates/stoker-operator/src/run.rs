@@ -179,7 +179,7 @@ fn share(
         // The Lease is the controller's: a webhook that held it would keep every controller idle.
         Leadership::never()
     } else if process.leader_elect {
-        let mut settings = Settings::new(&namespace, &process.lease_name, &identity);
+        let mut settings = Settings::new(&namespace, &arguments.lease(), &identity);
         settings.timing = timing(process.lease_seconds);
         Leadership::seek(client.clone(), settings)
     } else {

@@ -43,6 +43,7 @@ const SETS: &[&str] = &[
     "certManager.enabled=true,certManager.issuerRef.kind=ClusterIssuer,certManager.issuerRef.name=a",
     "certManager.enabled=true,webhook.separate=true",
     "watchLabelSelector=team=press",
+    "shard=1/2",
     "maxConcurrentReconciles=20,git.denyCidrs={10.0.0.0/8,fd00::/8}",
     "defaults.polling.interval=2m,defaults.logLevel=debug",
     "repair.mode=off",

@@ -38,7 +38,8 @@ pub(crate) struct Arguments {
     )]
     pub(crate) max_concurrent_reconciles: u16,
 
-    /// Serve only the i-th of n parts of all GatewaySyncs, such as `0/3`
+    /// Serve only the i-th of n parts of all GatewaySyncs, such as `0/3`: each part has a Lease of
+    /// its own, whose name ends in `-0-of-3`
     #[arg(long, env = "STOKER_SHARD", value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
 
@@ -204,6 +205,13 @@ impl Shard {
         let digest = sha2::Sha256::digest(uid);
         u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]) % self.count == self.index
     }
+
+    /// Returns the Lease of this part. Instances that shared one would leave all parts but the
+    /// leader's unserved.
+    pub(crate) fn lease(self, all: &str) -> String {
+        let Self { index, count } = self;
+        format!("{all}-{index}-of-{count}")
+    }
 }
 
 impl FromStr for Shard {
@@ -267,8 +275,9 @@ mod tests {
     }
 
     #[test]
-    fn every_object_belongs_to_exactly_one_part() {
+    fn every_object_belongs_to_exactly_one_part_and_every_part_has_its_lease() {
         let parts: Vec<Shard> = (0..3).map(|index| Shard { index, count: 3 }).collect();
+        assert_eq!(parts[1].lease("stoker"), "stoker-1-of-3");
         for uid in (0..100).map(|number| format!("uid-{number}")) {
             assert_eq!(parts.iter().filter(|part| part.holds(&uid)).count(), 1, "{uid}");
         }

@@ -15,6 +15,7 @@ mod policy;
 mod profile;
 mod refs;
 mod rights;
+mod shard;
 mod stale;
 mod tell;
 mod world;
