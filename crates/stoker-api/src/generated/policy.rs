@@ -2,11 +2,15 @@
 //!
 //! RBAC lets the agents of a GatewaySync write its status objects. Which key of them an agent writes
 //! is the policy's matter: a token that the kubelet mounts says which pod it is for.
+//!
+//! Operators run in pods, too, and remove the reports of others. The chart exempts its own operator
+//! by name. Other operators of the cluster are known by a right that no agent has: an account that
+//! may write the status of GatewaySyncs gains nothing from a forged report.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::definition::HEADER;
-use crate::names::{Label, MANAGED_BY, STATUS_PREFIX};
+use crate::names::{GROUP, Label, MANAGED_BY, STATUS_PREFIX};
 
 /// Stands for the user name of the operator, which the chart knows.
 pub const OPERATOR_USER: &str = "OPERATOR_USER";
@@ -36,6 +40,13 @@ pub fn status_policy() -> (&'static str, String) {
         format!("object.{path} == oldObject.{path}")
     };
     let others = OTHERS.iter().map(same).collect::<Vec<_>>().join(" && ");
+    // Last, so that the authorizer is asked only for a request that would be denied.
+    let or_operator = |holds: &str| format!("({holds}) || variables.isOperator");
+    let own_report = "variables.before.all(key, key == variables.pod || \
+                      (key in variables.after && variables.after[key] == variables.before[key])) \
+                      && variables.after.all(key, key == variables.pod || key in variables.before)";
+    let own_namespace =
+        "request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':')";
     let spec = json!({
         "failurePolicy": "Fail",
         "matchConstraints": { "resourceRules": [{
@@ -56,26 +67,20 @@ pub fn status_policy() -> (&'static str, String) {
                 "expression": format!("request.userInfo.username != '{OPERATOR_USER}'"),
             },
         ],
-        "variables": [
-            { "name": "pod", "expression": format!("request.userInfo.extra['{POD_NAME}'][0]") },
-            { "name": "before", "expression": "oldObject.?data.orValue({})" },
-            { "name": "after", "expression": "object.?data.orValue({})" },
-        ],
+        "variables": variables(),
         "validations": [
             {
-                "expression": "variables.before.all(key, key == variables.pod || \
-                               (key in variables.after && variables.after[key] == variables.before[key])) \
-                               && variables.after.all(key, key == variables.pod || key in variables.before)",
+                "expression": or_operator(own_report),
                 "messageExpression": "'pod ' + variables.pod + ' may write its own report only'",
                 "reason": "Forbidden",
             },
             {
-                "expression": others,
+                "expression": or_operator(&others),
                 "message": "agents may write reports only: the rest of a status object is the controller's",
                 "reason": "Forbidden",
             },
             {
-                "expression": "request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':')",
+                "expression": or_operator(own_namespace),
                 "message": "only pods of this namespace may write reports here",
                 "reason": "Forbidden",
             },
@@ -83,4 +88,16 @@ pub fn status_policy() -> (&'static str, String) {
     });
     let body = serde_saphyr::to_string(&spec).expect("string keys only, so it serialises");
     ("status-policy.yaml", format!("{HEADER}{body}"))
+}
+
+fn variables() -> Value {
+    json!([
+        { "name": "pod", "expression": format!("request.userInfo.extra['{POD_NAME}'][0]") },
+        { "name": "before", "expression": "oldObject.?data.orValue({})" },
+        { "name": "after", "expression": "object.?data.orValue({})" },
+        { "name": "isOperator", "expression": format!(
+            "authorizer.group('{GROUP}').resource('gatewaysyncs').subresource('status')\
+             .namespace(request.namespace).check('patch').allowed()"
+        ) },
+    ])
 }

@@ -104,20 +104,42 @@ async fn a_pod_writes_its_own_report_and_nothing_else_of_a_status_object() {
     merge(&agent, &world, json!({ "data": { "plant-0": null } })).await.unwrap();
     // A person has no pod: RBAC alone decides.
     merge(&world.client, &world, forge()).await.unwrap();
+    // The operator of another release, which the policy does not know by name, prunes reports.
+    let other = release_as(&world, &format!("{}-b", world.namespace.name()), &RIGHTS);
+    let token = operator_token(&world, &other).await;
+    let operator = cluster.client_with_token(&token).await;
+    merge(&operator, &world, json!({ "data": { "other-0": null } })).await.unwrap();
+    merge(&operator, &world, json!({ "metadata": { "labels": null } })).await.unwrap();
+}
+
+/// The templates that make an operator's account and its rights.
+const RIGHTS: [&str; 2] = ["serviceaccount", "rbac"];
+
+/// Makes a pod of a release's operator, and returns its token.
+async fn operator_token(world: &World, release: &str) -> String {
+    let account = format!("{release}-controller-manager");
+    let pod = gateway_pod("operator-0").without_annotation(Annotation::Inject);
+    world.pod(pod.service_account(&account).build()).await;
+    Cluster::shared().pod_token(&world.namespace, &account, "operator-0").await
 }
 
 /// Renders templates of the chart for a release of its own, and applies them. Returns the name of
 /// the release's objects.
 fn release(world: &World, templates: &[&str]) -> String {
+    release_as(world, world.namespace.name(), templates)
+}
+
+/// The same for a release of this name.
+fn release_as(world: &World, name: &str, templates: &[&str]) -> String {
     let namespace = world.namespace.name();
     let mut helm = Cluster::shared().helm();
-    helm.args(["template", namespace, CHART, "--namespace", namespace]);
-    helm.args(["--set", &format!("watchNamespaces={{{namespace}}},fullnameOverride={namespace}")]);
+    helm.args(["template", name, CHART, "--namespace", namespace]);
+    helm.args(["--set", &format!("watchNamespaces={{{namespace}}},fullnameOverride={name}")]);
     for template in templates {
         helm.args(["--show-only", &format!("templates/{template}.yaml")]);
     }
     world.namespace.apply(&succeed(&mut helm));
-    namespace.to_owned()
+    name.to_owned()
 }
 
 async fn until_logged(world: &World, line: &str) {
@@ -155,16 +177,14 @@ pub(crate) struct Chart {
 /// Starts a controller as the chart does, with the token of a pod.
 pub(crate) async fn chart() -> Chart {
     let mut world = World::idle(&[]).await;
-    let name = release(&world, &["serviceaccount", "rbac", "status-policy"]);
-    let account = format!("{name}-controller-manager");
-    let pod = gateway_pod("operator-0").without_annotation(Annotation::Inject);
-    world.pod(pod.service_account(&account).build()).await;
-    let token = Cluster::shared().pod_token(&world.namespace, &account, "operator-0").await;
+    release(&world, &["status-policy"]);
+    let name = release(&world, &RIGHTS);
+    let token = operator_token(&world, &name).await;
     let proxy = FaultProxy::start(Cluster::shared().config_with_token(&token).await).unwrap();
     world.connect_by(&proxy);
     world.flag(format!("--status-policy={name}-status"));
     world.flag(format!("--token-writer-role={name}-token-writer"));
-    world.flag(format!("--service-account={account}"));
+    world.flag(format!("--service-account={name}-controller-manager"));
     world.restart();
     let operator = Cluster::shared().client_with_token(&token).await;
     Chart { world, proxy, operator, role: format!("{name}-watched") }
