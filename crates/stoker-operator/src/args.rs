@@ -122,7 +122,7 @@ pub(crate) struct Process {
     #[arg(long, env = "STOKER_WATCH_LABEL_SELECTOR", value_name = "SELECTOR")]
     pub(crate) watch_label_selector: Option<String>,
 
-    /// The name of this cluster in logs and events
+    /// The name of this cluster: the field `cluster` of JSON log lines, the label `cluster` of metrics
     #[arg(long, env = "STOKER_CLUSTER_NAME", value_name = "NAME")]
     pub(crate) cluster_name: Option<String>,
 

@@ -89,6 +89,9 @@ impl Debug for Shared {
 
 /// Runs the operator, or the command that was given instead.
 pub(crate) fn run(arguments: Arguments) -> Result<(), Error> {
+    if let Some(name) = &arguments.process.cluster_name {
+        telemetry::name_cluster(name);
+    }
     arguments.telemetry.init().map_err(Error::Telemetry)?;
     if let Some(Command::Crds(crds::Command::Print)) = arguments.command {
         return crds::print().map_err(Error::Crds);
@@ -120,7 +123,9 @@ async fn operate(client: Client, arguments: Arguments) -> Result<(), Error> {
         defaults::start(file, &arguments.telemetry.log_level).map_err(Error::DefaultsFile)?;
     let shutdown = Shutdown::on_signals().map_err(Error::Runtime)?;
     let shared = share(client, &arguments, defaults, shutdown);
-    let mut registry = Registry::default();
+    let cluster = arguments.process.cluster_name.iter();
+    let labels = cluster.map(|name| ("cluster".into(), name.clone().into()));
+    let mut registry = Registry::with_labels(labels);
     let mut parts = JoinSet::new();
     let bootstrap = Bootstrap::start(&shared, &arguments, &mut registry);
     if arguments.mode.has_controller() {

@@ -2,7 +2,8 @@
 //!
 //! The filter is a list of targets with levels (`info`, `info,kube=debug`). Regular expressions
 //! over fields are not supported: they would cost the agent memory. [`set_filter`] replaces it while
-//! the program runs. Lines of the audit trail pass no filter.
+//! the program runs. Lines of the audit trail pass no filter. [`name_cluster`] adds the cluster to
+//! every JSON line, for those who collect the logs of several.
 
 use std::io::{self, Write as _};
 use std::str::FromStr;
@@ -18,6 +19,9 @@ use tracing_subscriber::{Registry, reload};
 /// The filter of this process, once logs are set up.
 static FILTER: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
 
+/// How JSON lines begin, once the cluster has a name.
+static CLUSTER: OnceLock<String> = OnceLock::new();
+
 /// How a log line is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "arguments", derive(clap::ValueEnum))]
@@ -32,6 +36,9 @@ pub enum Format {
 /// Which lines are written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter(Targets);
+
+/// Standard error. A line comes in one piece.
+struct Output;
 
 /// Why logs could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -89,7 +96,7 @@ impl FromStr for Filter {
 /// Sets logs up for the whole process.
 pub fn init(format: Format, filter: &Filter) -> Result<(), Error> {
     let registry = tracing_subscriber::registry();
-    let layer = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let layer = tracing_subscriber::fmt::layer().with_writer(|| Output);
     let (filter, handle) = reload::Layer::new(filter.0.clone());
     let result = match format {
         Format::Json => {
@@ -111,10 +118,34 @@ pub fn set_filter(filter: &Filter) {
     }
 }
 
+/// Gives every JSON line from now on the field `cluster`. The first name counts.
+pub fn name_cluster(name: &str) {
+    CLUSTER.get_or_init(|| begin_of(name));
+}
+
+fn begin_of(cluster: &str) -> String {
+    let cluster = serde_json::Value::from(cluster);
+    format!("{{\"cluster\":{cluster},")
+}
+
 /// Writes a line that was formatted elsewhere, such as an audit line, in one piece. A line that
 /// can't be written is lost, like any log line.
 pub fn write_line(line: &str) {
-    io::stderr().write_all(format!("{line}\n").as_bytes()).ok();
+    Output.write_all(format!("{line}\n").as_bytes()).ok();
+}
+
+impl io::Write for Output {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        match (CLUSTER.get(), line.strip_prefix(b"{")) {
+            (Some(begin), Some(rest)) => io::stderr().write_all(&[begin.as_bytes(), rest].concat()),
+            _ => io::stderr().write_all(line),
+        }?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
 }
 
 #[cfg(test)]
@@ -128,5 +159,14 @@ mod tests {
         }
         let error = "stoker=loud".parse::<Filter>().unwrap_err();
         assert!(error.to_string().starts_with("\"stoker=loud\" is not a log filter"), "{error}");
+    }
+
+    #[test]
+    fn any_name_of_a_cluster_leaves_a_line_json() {
+        for name in ["north", "a \"quoted\" name", "line\nbreak", "Zürich"] {
+            let line = format!("{}\"level\":\"INFO\"}}", begin_of(name));
+            let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(line, serde_json::json!({ "cluster": name, "level": "INFO" }));
+        }
     }
 }

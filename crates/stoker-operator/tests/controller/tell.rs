@@ -22,7 +22,7 @@ fn audit(world: &World) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_finished_sync_is_one_line_of_the_audit_trail() {
-    let mut plant = plant().await;
+    let mut plant = plant_in(World::with(&["--cluster-name=north"]).await).await;
     let pod = plant.world.gateway("ignition-0", "plant").await;
     plant.world.report_synced(&pod, "plant").await;
     plant.world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
@@ -46,11 +46,24 @@ async fn each_finished_sync_is_one_line_of_the_audit_trail() {
     assert_eq!((&done["result"], &done["podName"]), (&"success".into(), &"ignition-0".into()));
     assert_eq!(done["commit"], plant.first.as_str());
     assert_ne!(failed["result"], "success");
+    assert_eq!((&done["cluster"], &failed["cluster"]), (&"north".into(), &"north".into()));
 }
 
-async fn metrics(port: u16) -> Option<String> {
+/// Returns a port that is free at this moment.
+pub(crate) fn free_port() -> u16 {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    free.local_addr().unwrap().port()
+}
+
+/// Returns what an operator on this port measures; none before it listens.
+pub(crate) async fn metrics(port: u16) -> Option<String> {
+    get(port, "/metrics").await
+}
+
+/// Asks an operator on this port; none before it listens.
+pub(crate) async fn get(port: u16, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
-    let request = "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.ok()?;
     let mut response = String::new();
     stream.read_to_string(&mut response).await.ok()?;
@@ -60,11 +73,9 @@ async fn metrics(port: u16) -> Option<String> {
 // F33: a pod that is gone has no series.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_series_of_a_pod_go_with_it() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
+    let port = free_port();
     let flag = format!("--metrics-bind-address=127.0.0.1:{port}");
-    let plant = plant_in(World::with(&[&flag]).await).await;
+    let plant = plant_in(World::with(&[&flag, "--cluster-name=north"]).await).await;
     let world = &plant.world;
     let pod = world.gateway("ignition-0", "plant").await;
     world.report_synced(&pod, "plant").await;
@@ -72,6 +83,9 @@ async fn the_series_of_a_pod_go_with_it() {
         metrics(port).await?.contains("pod=\"ignition-0\"").then_some(())
     })
     .await;
+    let shown = metrics(port).await.unwrap();
+    let mut samples = shown.lines().filter(|line| line.starts_with("stoker_"));
+    assert!(samples.all(|line| line.contains("cluster=\"north\"")), "{shown}");
     let now = DeleteParams::default().grace_period(0);
     world.api::<Pod>().delete("ignition-0", &now).await.unwrap();
     eventually("its series are gone", || async {
