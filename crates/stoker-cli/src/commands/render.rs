@@ -1,6 +1,7 @@
 //! `stoker render`: what would be injected into a pod, and why.
 
 mod explain;
+mod operator;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -13,8 +14,8 @@ use kube::{Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use stoker_api::SyncProfile;
 use stoker_api::condition::Reason;
-use stoker_api::names::{DEFAULT_AGENT_IMAGE, Label};
-use stoker_core::admission::{Image, Policy, Settings};
+use stoker_api::names::Label;
+use stoker_core::admission::Policy;
 
 use crate::arguments::ClusterArguments;
 use crate::cli::Context;
@@ -28,7 +29,8 @@ Examples:
   stoker render press-0 -n line-1 -o yaml
 
 Rights: get the pod or its workload, list gatewaysyncs and syncprofiles; to know the operator's
-image and policy also get namespaces and list deployments.";
+image and policy also get namespaces and list deployments; for cluster-wide defaults also get
+the operator's ConfigMap.";
 
 /// Show what would be injected into a pod, which profile and mappings apply, and why
 #[derive(Debug, clap::Args)]
@@ -51,23 +53,29 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
     let target = parse(&arguments.target)?;
     cluster::run(&arguments.cluster, context, async |cluster| {
         let pod = read(&cluster, target).await?;
-        let syncs =
+        let mut syncs =
             cluster.ask("list GatewaySyncs", cluster.syncs().list(&ListParams::default())).await?;
         let profiles: Api<SyncProfile> = api(&cluster);
         let profiles =
             cluster.ask("list SyncProfiles", profiles.list(&ListParams::default())).await?;
-        let (settings, flag, note) = settings(&cluster).await;
-        if let Some(note) = note {
+        let operator = operator::observe(&cluster).await;
+        for note in &operator.notes {
             context.console.note(&format!("warning: {note}"));
         }
-        let policy = policy(&cluster, flag).await;
+        if let Some(given) = &operator.defaults {
+            for sync in &mut syncs.items {
+                given.defaults.apply(&mut sync.spec);
+            }
+        }
+        let policy = policy(&cluster, operator.injection_policy).await;
         let question = Question {
             pod: &pod,
             namespace: &cluster.namespace,
             syncs: &syncs.items,
             profiles: &profiles.items,
-            settings: &settings,
+            settings: &operator.settings,
             policy,
+            defaults: operator.defaults.as_ref().map(|given| &*given.origin),
         };
         let answer = answer(&question);
         context.console.result(&answer, &answer.text(), None);
@@ -146,39 +154,6 @@ fn from_template(name: &str, template: Option<PodTemplateSpec>) -> Pod {
     let mut metadata = template.metadata.unwrap_or_default();
     metadata.name = Some(name.to_owned());
     Pod { metadata, spec: template.spec, status: None }
-}
-
-/// Returns what the operator was started with, and its injection policy.
-async fn settings(cluster: &Cluster) -> (Settings, Option<String>, Option<String>) {
-    let own = format!("ghcr.io/stoker-io/stoker-agent:{}", env!("CARGO_PKG_VERSION"));
-    let found = cluster.operators().await.ok().and_then(|all| all.into_iter().next());
-    let note = found.is_none().then(|| {
-        "the operator's Deployment was not found: its default image and policy are assumed"
-            .to_owned()
-    });
-    let containers = found.iter().flat_map(|it| it.spec.iter());
-    let containers = containers.flat_map(|spec| spec.template.spec.iter());
-    let container = containers.flat_map(|spec| &spec.containers).next();
-    let environment = |name: &str| {
-        let variables = container.iter().flat_map(|it| it.env.iter().flatten());
-        variables.filter(|it| it.name == name).find_map(|it| it.value.clone())
-    };
-    let flag = |name: &str| {
-        let prefix = format!("--{name}=");
-        let arguments = container.iter().flat_map(|it| it.args.iter().flatten());
-        arguments.filter_map(|it| it.strip_prefix(&prefix)).map(str::to_owned).next()
-    };
-    let list = |text: Option<String>| {
-        let text = text.unwrap_or_default();
-        text.split(',').filter(|word| !word.is_empty()).map(str::to_owned).collect::<Vec<_>>()
-    };
-    let image = environment(DEFAULT_AGENT_IMAGE).and_then(|text| text.parse::<Image>().ok());
-    let settings = Settings {
-        default_image: image.unwrap_or_else(|| own.parse().expect("an image of our own")),
-        allowed_repositories: list(flag("allowed-agent-images")),
-        pull_secrets: list(flag("agent-pull-secret")),
-    };
-    (settings, flag("injection-policy"), note)
 }
 
 /// The label of the namespace counts, then the operator's flag.

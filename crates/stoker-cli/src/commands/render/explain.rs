@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use stoker_api::contract::metadata::Profile;
 use stoker_api::names::Annotation;
 use stoker_api::word::ProfileName;
@@ -20,6 +20,8 @@ pub(super) struct Question<'a> {
     pub(super) profiles: &'a [SyncProfile],
     pub(super) settings: &'a Settings,
     pub(super) policy: Policy,
+    /// The ConfigMap whose cluster-wide defaults are merged into the GatewaySyncs.
+    pub(super) defaults: Option<&'a str>,
 }
 
 /// What would happen, and why.
@@ -36,6 +38,10 @@ pub(super) struct Answer {
     gateway_sync: Option<String>,
     profile: Option<String>,
     mappings: Vec<Value>,
+    /// The other fields of the profile, defaults merged.
+    settings: Map<String, Value>,
+    /// The ConfigMap with cluster-wide defaults that were applied, as `namespace/name`.
+    defaults: Option<String>,
     patch: Vec<Operation>,
 }
 
@@ -62,6 +68,8 @@ pub(super) fn answer(question: &Question<'_>) -> Answer {
         gateway_sync: None,
         profile: None,
         mappings: Vec::new(),
+        settings: Map::new(),
+        defaults: question.defaults.map(str::to_owned),
         patch: Vec::new(),
     };
     match admission::decide(&view, &world, question.settings, question.policy) {
@@ -150,8 +158,11 @@ impl Answer {
 
     fn take(&mut self, name: &str, profile: &Profile) {
         self.profile = Some(name.to_owned());
-        let mappings = profile.mappings.iter().map(serde_json::to_value);
-        self.mappings = mappings.filter_map(Result::ok).collect();
+        let Ok(Value::Object(mut fields)) = serde_json::to_value(profile) else { return };
+        if let Some(Value::Array(mappings)) = fields.remove("mappings") {
+            self.mappings = mappings;
+        }
+        self.settings = fields;
     }
 
     /// Returns the same for people.
@@ -175,6 +186,14 @@ impl Answer {
                 let template = if is_template { "  (template)" } else { "" };
                 writeln!(text, "  {source} -> {}{template}", field("destination")).ok();
             }
+            writeln!(text, "settings:").ok();
+            for (name, value) in &self.settings {
+                writeln!(text, "  {name}: {value}").ok();
+            }
+            match &self.defaults {
+                Some(origin) => writeln!(text, "cluster-wide defaults: ConfigMap {origin}").ok(),
+                None => writeln!(text, "cluster-wide defaults: none applied").ok(),
+            };
         }
         if !self.patch.is_empty() {
             writeln!(text, "patch:").ok();
