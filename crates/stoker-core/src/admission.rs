@@ -96,6 +96,8 @@ pub enum Pass {
     Mirror,
     /// It is not a pod that is being created.
     NotACreation,
+    /// It names a GatewaySync that another operator serves.
+    NotServed,
 }
 
 /// What to do with a pod.
@@ -149,6 +151,7 @@ impl Pass {
             Self::AlreadyInjected => "already-injected",
             Self::Mirror => "mirror",
             Self::NotACreation => "not-a-creation",
+            Self::NotServed => "not-served",
         }
     }
 }

@@ -156,6 +156,9 @@ impl Webhook {
             return Decision::Pass(pass);
         }
         let found = look_up(&self.directory, namespace, pod).await;
+        if found.is_of_another {
+            return Decision::Pass(Pass::NotServed);
+        }
         let world = World {
             syncs: found.syncs.iter().map(|sync| &**sync).collect(),
             has_sync_profile: found.has_sync_profile,

@@ -25,6 +25,8 @@ pub(super) struct Found {
     pub(super) syncs: Vec<Arc<GatewaySync>>,
     pub(super) has_sync_profile: bool,
     pub(super) is_complete: bool,
+    /// The pod names a GatewaySync that exists, and that the label selector leaves out.
+    pub(super) is_of_another: bool,
 }
 
 /// Looks up what a pod names.
@@ -35,7 +37,14 @@ pub(super) async fn look_up(directory: &Directory, namespace: &str, pod: &Pod<'_
         syncs(directory, namespace, named),
         has_profile(directory, namespace, profile)
     );
+    let is_of_another = match (&syncs, named) {
+        (Some(syncs), Some(name)) if !has(syncs, name) => {
+            is_left_out(directory, namespace, name).await
+        }
+        _ => false,
+    };
     Found {
+        is_of_another,
         is_complete: syncs.is_some(),
         syncs: syncs.unwrap_or_default(),
         // Without an answer nothing is said about the SyncProfile.
@@ -56,7 +65,7 @@ async fn syncs(
 ) -> Option<Vec<Arc<GatewaySync>>> {
     let mut known = directory.syncs(namespace);
     let is_enough = match named {
-        Some(name) => known.iter().any(|sync| sync.metadata.name.as_deref() == Some(name)),
+        Some(name) => has(&known, name),
         None => !known.is_empty(),
     };
     if is_enough {
@@ -74,6 +83,20 @@ async fn syncs(
     let listed = tokio::time::timeout(WITHIN, api.list(&parameters)).await.ok()?.ok()?;
     known.extend(listed.items.into_iter().map(Arc::new));
     Some(known)
+}
+
+fn has(syncs: &[Arc<GatewaySync>], name: &str) -> bool {
+    syncs.iter().any(|sync| sync.metadata.name.as_deref() == Some(name))
+}
+
+/// Says whether a GatewaySync exists that is not among those that this operator serves. Its own
+/// operator injects the agent, with the credentials that only that operator knows of.
+async fn is_left_out(directory: &Directory, namespace: &str, name: &str) -> bool {
+    if directory.selector().is_none() {
+        return false;
+    }
+    let api = directory.api(namespace);
+    matches!(tokio::time::timeout(WITHIN, api.get_metadata_opt(name)).await, Ok(Ok(Some(_))))
 }
 
 async fn has_profile(directory: &Directory, namespace: &str, name: Option<&str>) -> Option<bool> {

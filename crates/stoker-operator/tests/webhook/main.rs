@@ -11,5 +11,6 @@ mod http2;
 mod receiver;
 mod recipe;
 mod repair;
+mod selector;
 mod table;
 mod world;

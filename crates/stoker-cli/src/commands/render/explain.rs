@@ -113,6 +113,7 @@ fn passed(pass: admission::Pass) -> String {
         admission::Pass::AlreadyInjected => "the pod already has an agent".to_owned(),
         admission::Pass::Mirror => "the pod is the kubelet's copy of a static pod".to_owned(),
         admission::Pass::NotACreation => "the pod is not being created".to_owned(),
+        admission::Pass::NotServed => "another operator serves the GatewaySync".to_owned(),
     }
 }
 
