@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -89,6 +90,14 @@ pub(crate) struct Arguments {
     )]
     pub(crate) watch_silent_seconds: u16,
 
+    /// How many seconds a report stays after its pod; tests do not wait for ten minutes
+    #[arg(long, env = "STOKER_REPORT_KEPT_SECONDS", hide = true, default_value_t = 600)]
+    pub(crate) report_kept_seconds: u16,
+
+    /// How many seconds a deletion waits for agents; tests do not wait for the usual time
+    #[arg(long, env = "STOKER_AGENTS_WAIT_SECONDS", hide = true, default_value_t = 30)]
+    pub(crate) agents_wait_seconds: u16,
+
     /// Where the history of repositories is kept, for refs that are commit ids
     #[arg(long, env = "STOKER_STORE", value_name = "DIRECTORY", default_value = "/tmp")]
     pub(crate) store: PathBuf,
@@ -120,6 +129,10 @@ pub(crate) struct Settings {
     pub(crate) token_writer: Option<TokenWriter>,
     pub(crate) status_policy: Option<String>,
     pub(crate) watch_silent_seconds: u16,
+    /// How long a report stays after its pod.
+    pub(crate) report_kept_for: Duration,
+    /// How long a deletion waits for agents at most.
+    pub(crate) agents_within: Duration,
     pub(crate) store: PathBuf,
     pub(crate) store_limit: u64,
     /// The receiver of this installation, which may run in another process.
@@ -189,6 +202,8 @@ impl Settings {
             token_writer,
             status_policy: given.status_policy,
             watch_silent_seconds: given.watch_silent_seconds,
+            report_kept_for: Duration::from_secs(given.report_kept_seconds.into()),
+            agents_within: Duration::from_secs(given.agents_wait_seconds.into()),
             store: given.store,
             store_limit: given.store_limit,
             receiver: arguments.receiver.clone(),

@@ -24,7 +24,6 @@ use super::watch::{Change, dead_after, follow_some};
 use super::{Context, Error, Next, apply, fleet};
 use crate::controller::apply::{is_conflict, is_not_found};
 
-const AGENTS_WITHIN: Duration = Duration::from_secs(30);
 /// How long another operator has to let go of a GatewaySync that this one does not serve any more.
 const OTHERS_WITHIN: Duration = Duration::from_secs(45);
 const CONFLICT_RETRY: Duration = Duration::from_millis(200);
@@ -45,7 +44,8 @@ pub(crate) async fn end(context: &Context, key: &Key, sync: &GatewaySync) -> Res
             tracing::warn!(%namespace, %name, error = %Chain(&fault), "failed to tell agents");
         }
     }
-    let left = time_left(&sync.metadata, AGENTS_WITHIN, Timestamp::now(), seen(context, key));
+    let within = context.settings.agents_within;
+    let left = time_left(&sync.metadata, within, Timestamp::now(), seen(context, key));
     if published.is_some() && is_awaited(context, key, &belongings) && !left.is_zero() {
         return Ok(Next::After(left));
     }
@@ -167,7 +167,8 @@ mod tests {
         let metadata = ObjectMeta { deletion_timestamp: deleted, ..ObjectMeta::default() };
         let left = |now: &str, seen| {
             let now = format!("2026-11-16T{now}Z").parse().unwrap();
-            time_left(&metadata, AGENTS_WITHIN, now, Duration::from_secs(seen)).as_secs()
+            let within = Duration::from_secs(30);
+            time_left(&metadata, within, now, Duration::from_secs(seen)).as_secs()
         };
         assert_eq!(left("12:00:00", 0), 30);
         assert_eq!(left("12:00:20", 0), 10, "another instance led until now");

@@ -4,7 +4,6 @@
 //! removed, the API server is asked whether the pod is really gone: a cache may be old.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{Api, Patch, PatchParams};
@@ -16,8 +15,6 @@ use tokio::time::Instant;
 use super::cache::Key;
 use super::observe::Observation;
 use super::{Context, Next};
-
-const KEPT_FOR: Duration = Duration::from_mins(10);
 
 /// Removes reports whose time has come, and says when the next one's does.
 pub(crate) async fn prune(context: &Context, key: &Key, observed: &Observation) -> Next {
@@ -35,7 +32,7 @@ pub(crate) async fn prune(context: &Context, key: &Key, observed: &Observation) 
     });
     let mut next = Next::Rest;
     for (name, since) in since {
-        let left = KEPT_FOR.saturating_sub(now - since);
+        let left = context.settings.report_kept_for.saturating_sub(now - since);
         if left.is_zero() {
             let shards = places.get(&name).map(Vec::as_slice).unwrap_or_default();
             remove(context, key, &name, shards).await;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Api, DeleteParams};
 use serde_json::json;
-use stoker_api::condition::SyncStatus;
+use stoker_api::condition::{ConditionType, SyncStatus};
 use stoker_api::contract::report::Report;
 use stoker_api::names;
 use stoker_testkit::git::Repo;
 use stoker_testkit::git::http::HttpServer;
 
-use crate::gateway::plant;
+use crate::gateway::{plant, plant_in};
 use crate::world::{World, eventually, quiet_sync, report_of, version};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,6 +52,19 @@ async fn agents_are_told_and_waited_for() {
     };
     let (took, ()) = tokio::join!(world.delete("plant"), agent);
     assert!(took < Duration::from_secs(20), "{took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_never_acknowledges_does_not_hold_the_deletion_longer_than_its_time() {
+    let plant = plant_in(World::with(&["--agents-wait-seconds=3"]).await).await;
+    let world = &plant.world;
+    let pod = world.gateway("ignition-0", "plant").await;
+    world.report_synced(&pod, "plant").await;
+    world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
+    let took = world.delete("plant").await;
+    // The API server rounds the time of a deletion down to a second.
+    let within = Duration::from_secs(2)..Duration::from_secs(15);
+    assert!(within.contains(&took), "{took:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

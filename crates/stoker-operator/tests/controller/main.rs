@@ -14,6 +14,7 @@ mod neighbour;
 mod policy;
 mod profile;
 mod refs;
+mod report;
 mod rights;
 mod shard;
 mod stale;
