@@ -11,6 +11,7 @@ use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::git::{Oid, Repo};
 use stoker_testkit::object::{config_map, gateway_pod, profile, sync_profile};
 
+use crate::tell::{free_port, metrics};
 use crate::world::{World, condition, eventually, is_true, quiet_sync, version};
 
 pub(crate) struct Plant {
@@ -119,9 +120,15 @@ async fn a_recreated_pod_without_agent_is_reported_as_missing_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pause_by_spec_and_the_emergency_stop_reach_the_agents() {
-    let plant = plant().await;
+async fn a_pause_by_spec_and_the_emergency_stop_reach_agents_status_and_metrics() {
+    let port = free_port();
+    let listen = format!("--metrics-bind-address=127.0.0.1:{port}");
+    let plant = plant_in(World::with(&[&listen]).await).await;
     let world = &plant.world;
+    let until_measured = |series: &'static str| async move {
+        eventually(series, || async { metrics(port).await?.contains(series).then_some(()) }).await;
+    };
+    until_measured("stoker_controller_emergency_stop 0").await;
     world.patch("plant", json!({ "spec": { "paused": true } })).await;
     let is_paused = |wanted: bool| async move {
         eventually("the pause is announced", || async {
@@ -138,9 +145,19 @@ async fn a_pause_by_spec_and_the_emergency_stop_reach_the_agents() {
     world.create(&stop).await;
     let by = is_paused(true).await.paused_by.unwrap().to_string();
     assert_eq!(by, "emergency: fire drill");
+    let why = "stopped for all GatewaySyncs by the ConfigMap stoker-pause: fire drill";
+    world
+        .until("plant", "the status says why", |status| {
+            let ready = condition(status, ConditionType::Ready);
+            ready.is_some_and(|it| (&*it.status, &*it.message) == ("False", why))
+        })
+        .await;
+    world.until_reason("plant", ConditionType::Ready, "Paused").await;
+    until_measured("stoker_controller_emergency_stop 1").await;
     let api = world.api::<ConfigMap>();
     api.delete(names::PAUSE_CONFIG_MAP, &DeleteParams::default()).await.unwrap();
     is_paused(false).await;
+    until_measured("stoker_controller_emergency_stop 0").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -223,6 +240,30 @@ async fn a_sync_profile_reaches_its_gateways_and_says_who_uses_it() {
         (is_valid && status.gateways == Some(1)).then_some(())
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invalid_sync_profile_concerns_only_the_gateways_that_name_it() {
+    let plant = plant().await;
+    let world = &plant.world;
+    // What CEL can't say: a template that calls what does not exist.
+    let broken = profile().mapping("{{nothing .GatewayName}}", "projects");
+    world.create(&sync_profile("broken", broken).build()).await;
+    let named = gateway_pod("ignition-0").cr("plant").sync_profile("broken").injected();
+    world.pod(named.build()).await;
+    let usual = world.gateway("ignition-1", "plant").await;
+    world.report_synced(&usual, "plant").await;
+    let sync = world.until("plant", "one gateway works, one has failed", |status| {
+        status.gateways.is_some_and(|count| (count.synced, count.failed) == (1, 1))
+    });
+    let status = sync.await.status.unwrap();
+    assert!(is_true(&status, ConditionType::ProfilesValid), "those of the GatewaySync are");
+    let found =
+        |pod: &str| status.discovered_gateways.iter().find(|it| it.pod_name == pod).unwrap();
+    assert_eq!(found("ignition-1").sync_status, Some(SyncStatus::Synced));
+    let message = found("ignition-0").message.clone().unwrap_or_default();
+    assert!(message.contains("broken"), "{message}");
+    assert!(!world.metadata("plant").await.unwrap().sync_profiles.contains_key("broken"));
 }
 
 // C12, R34: equal gateway names are flagged on both pods, and each keeps a report of its own.

@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "all of this file is test code")]
 
 mod auth;
+mod canary;
 mod churn;
 mod crash;
+mod definition;
 mod deletion;
 mod discovery;
 mod fault;
@@ -16,6 +18,7 @@ mod profile;
 mod refs;
 mod report;
 mod rights;
+mod rotation;
 mod shard;
 mod stale;
 mod tell;

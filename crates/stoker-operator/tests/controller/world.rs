@@ -175,6 +175,13 @@ impl World {
         line.split_ascii_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
     }
 
+    /// Returns the arguments and the environment of the controller, as everyone on its node sees them.
+    pub(crate) fn command_line(&self) -> String {
+        let pid = self.operator.as_ref().unwrap().program_pid().unwrap();
+        let read = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap();
+        String::from_utf8_lossy(&[read("cmdline"), read("environ")].concat()).into_owned()
+    }
+
     /// Returns access to objects of the namespace.
     pub(crate) fn api<K>(&self) -> Api<K>
     where
