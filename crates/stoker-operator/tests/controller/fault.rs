@@ -1,6 +1,7 @@
 //! Claims about an API server that misbehaves.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::time::Duration;
 
 use futures::TryStreamExt as _;
@@ -16,6 +17,7 @@ use stoker_testkit::git::http::HttpServer;
 use stoker_testkit::git::{Oid, Repo};
 use stoker_testkit::proxy::{EventFault, Fault, FaultProxy, Match, Verb};
 
+use crate::tell::{free_port, get};
 use crate::world::{World, cluster, condition, eventually, quiet_sync, version};
 
 /// A plant whose controller reaches the API server through a proxy.
@@ -112,14 +114,19 @@ async fn a_watch_that_falls_silent_is_given_up_and_nothing_is_lost() {
     plant.settle(&commit).await;
 }
 
-// C4, C5: refusals, conflicts and lost answers are retried, and not in a storm.
+// C4, C5: refusals, conflicts, late and lost answers are retried, and not in a storm; the operator
+// stays alive meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_and_conflicting_requests_are_tried_again_within_reason() {
-    let plant = plant().await;
+    let health = free_port();
+    let listen = format!("--health-probe-bind-address=127.0.0.1:{health}");
+    let plant = plant_with(&[&listen]).await;
     for (number, fault) in [
         Fault::RetryAfter(429, 1),
         Fault::Status(500),
         Fault::Status(503),
+        Fault::Status(504),
+        Fault::Delay(Duration::from_millis(500)),
         Fault::Status(409),
         Fault::CutBeforeRequest,
         Fault::CutBeforeResponse,
@@ -132,6 +139,8 @@ async fn refused_and_conflicting_requests_are_tried_again_within_reason() {
         let rule = plant.proxy.fault(Match::any(), fault.clone()).every(2).times(5);
         plant.push(&format!("{fault:?} {number}")).await;
         rule.lift();
+        let alive = get(health, "/healthz").await.unwrap();
+        assert!(alive.starts_with("HTTP/1.1 200"), "{fault:?}: {alive}");
         let requests = plant.proxy.count(&Match::any());
         assert!(requests < 150, "{fault:?}: {requests} requests: {:?}", plant.proxy.tally());
     }
@@ -196,19 +205,6 @@ async fn a_report_that_is_too_large_is_named_and_others_count() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cache_that_lags_never_takes_a_commit_back() {
     let plant = plant().await;
-    let api = plant.world.api::<ConfigMap>();
-    let name = names::metadata_config_map("plant");
-    let config = Config::default().fields(&format!("metadata.name={name}"));
-    let seen = std::sync::Mutex::new(Vec::<String>::new());
-    let record = watcher::watcher(api, config).applied_objects().try_for_each(async |map| {
-        let metadata = Metadata::from_data(&map.data.unwrap_or_default()).unwrap();
-        let commit = metadata.commit.map(|commit| commit.to_string()).unwrap_or_default();
-        let mut seen = seen.lock().unwrap();
-        if seen.last() != Some(&commit) {
-            seen.push(commit);
-        }
-        Ok(())
-    });
     let late = EventFault::Delay(Duration::from_secs(2));
     for kind in ["configmaps", "gatewaysyncs"] {
         plant.proxy.fault(Match::verb(Verb::Watch).resource(kind), Fault::Event(late)).times(3);
@@ -228,12 +224,30 @@ async fn a_cache_that_lags_never_takes_a_commit_back() {
         commits.push(last.to_string());
         commits
     };
-    let commits = tokio::select! {
-        commits = pushes => commits,
-        ended = record => panic!("the watch of the test ended: {ended:?}"),
-    };
-    let seen = seen.into_inner().unwrap();
+    let (commits, seen) = recorded(&plant.world, pushes).await;
     let positions: Vec<_> =
         seen.iter().filter_map(|it| commits.iter().position(|known| known == it)).collect();
     assert!(positions.is_sorted(), "{seen:?} of {commits:?}");
+}
+
+/// Does something, and returns which commits agents were given meanwhile, one after the other.
+async fn recorded<T>(world: &World, work: impl Future<Output = T>) -> (T, Vec<String>) {
+    let name = names::metadata_config_map("plant");
+    let config = Config::default().fields(&format!("metadata.name={name}"));
+    let seen = std::sync::Mutex::new(Vec::<String>::new());
+    let changes = watcher::watcher(world.api::<ConfigMap>(), config).applied_objects();
+    let record = changes.try_for_each(async |map| {
+        let metadata = Metadata::from_data(&map.data.unwrap_or_default()).unwrap();
+        let commit = metadata.commit.map(|commit| commit.to_string()).unwrap_or_default();
+        let mut seen = seen.lock().unwrap();
+        if seen.last() != Some(&commit) {
+            seen.push(commit);
+        }
+        Ok(())
+    });
+    let done = tokio::select! {
+        done = work => done,
+        ended = record => panic!("the watch of the test ended: {ended:?}"),
+    };
+    (done, seen.into_inner().unwrap())
 }

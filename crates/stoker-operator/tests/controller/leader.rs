@@ -5,9 +5,10 @@ use rustix::process::Signal;
 use stoker_api::condition::ConditionType;
 use stoker_testkit::git::Repo;
 use stoker_testkit::git::http::HttpServer;
+use stoker_testkit::proxy::{Fault, FaultProxy, Match};
 
 use crate::gateway::events;
-use crate::world::{World, eventually, quiet_sync, version};
+use crate::world::{World, cluster, eventually, quiet_sync, version};
 
 const LEASE: &str = "a86165bb.stoker.io";
 
@@ -62,4 +63,24 @@ async fn a_leader_that_was_frozen_writes_nothing_after_another_took_over() {
         (told.len() >= 3).then_some(told)
     });
     assert_eq!(told.await.len(), 3, "once each");
+}
+
+// C13: without the right to renew its Lease an instance says so, stops, and goes on later.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_may_not_renew_its_lease_stops_and_leads_again_later() {
+    let proxy = FaultProxy::start(cluster().config().await).unwrap();
+    let mut world = World::behind(&proxy, &["--lease-seconds=2"]).await;
+    world.restart();
+    let (repo, first) = Repo::with(version("1")).unwrap();
+    let server = HttpServer::start().unwrap();
+    world.sync(quiet_sync("plant", &server.mount("plant", &repo))).await;
+    world.until_announced("plant", &first).await;
+    proxy.fault(Match::any().resource("leases"), Fault::Status(403));
+    for line in ["failed to read or renew the lease", "403", "lost the leadership"] {
+        eventually(line, || async { world.log().contains(line).then_some(()) }).await;
+    }
+    let second = repo.commit(version("2")).unwrap();
+    world.recheck("plant").await;
+    proxy.lift_all();
+    world.until_announced("plant", &second).await;
 }
