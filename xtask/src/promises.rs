@@ -3,7 +3,8 @@
 //! `promises/list.tsv` defines the ids. A test proves a promise when a comment directly above it
 //! begins with the id: `// A1, R27: kill at every step`. A comment that cites an undefined id is an
 //! error, so that a reader can look up every id in this page. So is an id that no test names unless
-//! the list says why.
+//! the list says why. A reason that begins with `partly: ` belongs to a promise that tests name: it
+//! says which part they leave out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -20,10 +21,14 @@ const INTRODUCTION: &str = "\
 # Promises
 
 What must hold under faults, load and hostile input. A comment above a test names the promises that the test
-proves, so this page is derived from the tests. The last section lists what no test names, and why.
+proves, so this page is derived from the tests. The last two sections list what the tests of a promise leave out, and what
+no test names, and why.
 ";
 
 const TABLE: &str = "| id | fault or input | what holds | tests |\n|---|---|---|---|";
+
+/// How the reason of a promise begins that tests prove in part.
+const PARTLY: &str = "partly: ";
 
 /// How many tests a row names.
 const SHOWN: usize = 3;
@@ -37,6 +42,8 @@ struct Promise {
     holds: &'static str,
     /// Why no test names it.
     why_untested: Option<&'static str>,
+    /// What the tests that name it leave out, and why.
+    left_out: Option<&'static str>,
 }
 
 /// Which tests cite which promise.
@@ -65,7 +72,8 @@ pub(crate) fn page() -> anyhow::Result<String> {
     Ok(render(&sections, &citations.tests))
 }
 
-/// Refuses an id that has neither a test nor a reason, and one that has both.
+/// Refuses an id that has neither a test nor a reason, one that has both, and one that is partly
+/// proven by no test.
 fn check_reasons(
     sections: &[(&str, Vec<Promise>)],
     tests: &BTreeMap<String, BTreeSet<String>>,
@@ -81,12 +89,18 @@ fn check_reasons(
         let wrong: Vec<_> = wrong.map(|row| row.id).collect();
         ensure!(wrong.is_empty(), "{said}: {}", wrong.join(", "));
     }
+    let rows = sections.iter().flat_map(|(_, rows)| rows);
+    let wrong = rows.filter(|row| row.left_out.is_some() && !tests.contains_key(row.id));
+    let wrong: Vec<_> = wrong.map(|row| row.id).collect();
+    let said =
+        "no test names these ids, and xtask/src/promises/list.tsv says that they are proven partly";
+    ensure!(wrong.is_empty(), "{said}: {}", wrong.join(", "));
     Ok(())
 }
 
 fn render(sections: &[(&str, Vec<Promise>)], tests: &BTreeMap<String, BTreeSet<String>>) -> String {
     let mut page = INTRODUCTION.to_owned();
-    let mut open = String::new();
+    let (mut partly, mut open) = (String::new(), String::new());
     for (title, rows) in sections {
         let (proven, unproven): (Vec<_>, Vec<_>) =
             rows.iter().partition(|row| tests.contains_key(row.id));
@@ -94,14 +108,20 @@ fn render(sections: &[(&str, Vec<Promise>)], tests: &BTreeMap<String, BTreeSet<S
             writeln!(page, "\n## {title}\n\n{TABLE}").ok();
         }
         for row in proven {
-            let Promise { id, fault, holds, .. } = row;
-            writeln!(page, "| {id} | {fault} | {holds} | {} |", named(&tests[*id])).ok();
+            let Promise { id, fault, holds, left_out, .. } = row;
+            let mark = if left_out.is_some() { ", partly: see below" } else { "" };
+            writeln!(page, "| {id} | {fault} | {holds} | {}{mark} |", named(&tests[*id])).ok();
+            if let Some(left_out) = left_out {
+                writeln!(partly, "- **{id}** {left_out}").ok();
+            }
         }
         for row in unproven {
             let why = row.why_untested.map(|why| format!(". *{why}*")).unwrap_or_default();
             writeln!(open, "- **{}** {}: {}{why}", row.id, row.fault, row.holds).ok();
         }
     }
+    page.push_str("\n## What the tests leave out\n\n");
+    page.push_str(&partly);
     page.push_str("\n## Not named by a test\n\n");
     page.push_str(&open);
     page
@@ -115,7 +135,7 @@ fn named(tests: &BTreeSet<String>) -> String {
 }
 
 /// Reads the list: `# title` begins a section, other lines are `id TAB fault TAB what holds`, and
-/// where no test names it `TAB why`.
+/// where no test names it `TAB why`, where tests prove it in part `TAB partly: what they leave out`.
 fn parse(list: &'static str) -> Vec<(&'static str, Vec<Promise>)> {
     let mut sections: Vec<(&str, Vec<Promise>)> = Vec::new();
     for line in list.lines() {
@@ -127,7 +147,10 @@ fn parse(list: &'static str) -> Vec<(&'static str, Vec<Promise>)> {
         if let (Some(id), Some(fault), Some(holds), Some((_, rows))) =
             (columns.next(), columns.next(), columns.next(), sections.last_mut())
         {
-            rows.push(Promise { id, fault, holds, why_untested: columns.next() });
+            let reason = columns.next();
+            let left_out = reason.and_then(|reason| reason.strip_prefix(PARTLY));
+            let why_untested = reason.filter(|_| left_out.is_none());
+            rows.push(Promise { id, fault, holds, why_untested, left_out });
         }
     }
     sections
@@ -251,6 +274,18 @@ mod tests {
             let refused = check_reasons(&sections, &named(ids)).unwrap_err().to_string();
             assert!(refused.ends_with(&format!(": {wrong}")), "{refused}");
         }
+    }
+
+    #[test]
+    fn what_tests_leave_out_is_listed_and_needs_a_test() {
+        let sections = parse("# Files\nA1\tkill\tstays\tpartly: not at every step.\n");
+        let tests = BTreeMap::from([("A1".to_owned(), BTreeSet::from(["a: b".to_owned()]))]);
+        assert!(check_reasons(&sections, &tests).is_ok());
+        let refused = check_reasons(&sections, &BTreeMap::new()).unwrap_err().to_string();
+        assert!(refused.ends_with(": A1"), "{refused}");
+        let page = render(&sections, &tests);
+        assert!(page.contains("| A1 | kill | stays | `a: b`, partly: see below |"), "{page}");
+        assert!(page.contains("- **A1** not at every step.\n"), "{page}");
     }
 
     #[test]
