@@ -93,7 +93,7 @@ pub(crate) async fn observe(
 ) -> Result<Observation, Error> {
     let mut belongings = context.cache.belongings(key, sync.metadata.uid.as_deref());
     let pods = context.cache.pods(key);
-    let (receiver, again) = receiver(context, key, sync).await;
+    let (push_events, again) = receiver(context, key, sync).await;
     let mut facts = Observed {
         repository: None,
         remote: Remote::Asked,
@@ -111,7 +111,7 @@ pub(crate) async fn observe(
             Rights::NotManaged
         },
         emergency: context.cache.emergency(),
-        receiver,
+        receiver: push_events,
         completed: completed(context, key, sync),
         failed_write: None,
         legacy: legacy::reports(context, key, &pods).await?,
