@@ -3,7 +3,6 @@
 //! Everything here is real where the real thing can run. What a test starts dies with it, also when
 //! the test process is killed.
 
-pub mod clock;
 pub mod cluster;
 pub mod git;
 pub mod https;

@@ -23,10 +23,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::ObjectMeta;
 
 pub use self::announcement::{announced_profile, announcement};
-pub use self::pod::{DATA_PATH, GATEWAY_CONTAINER, GATEWAY_IMAGE, PodBuilder, gateway_pod};
-pub use self::profile::{
-    MappingBuilder, ProfileBuilder, SyncProfileBuilder, mapping, profile, sync_profile,
-};
+pub use self::pod::{DATA_PATH, PodBuilder, gateway_pod};
+pub use self::profile::{ProfileBuilder, SyncProfileBuilder, profile, sync_profile};
 pub use self::sync::{GatewaySyncBuilder, gateway_sync};
 
 /// Makes a Secret from keys and values.

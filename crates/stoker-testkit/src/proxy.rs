@@ -30,7 +30,6 @@ mod state;
 mod status;
 mod stream;
 mod thread;
-mod tls;
 mod upstream;
 
 use std::collections::BTreeMap;
@@ -42,7 +41,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::Config;
-use tokio::runtime::Handle;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use tokio::sync::oneshot;
 
 pub use self::handle::{Outage, Rule};
@@ -50,9 +50,10 @@ pub use self::journal::Seen;
 pub use self::request::{ApiRequest, Verb};
 pub use self::rule::{EventFault, Fault, Match};
 use self::state::{Book, Door, Shared};
-use self::thread::{Setup, Started};
-use self::tls::Identity;
+use self::thread::Setup;
 use self::upstream::OWN_TOKEN;
+use crate::git;
+use crate::git::tls::{Authority, Flaw};
 
 /// How long the waits of this module last before they panic.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -62,13 +63,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub enum Error {
     /// A certificate could not be made.
     #[error("failed to make a certificate for the fault proxy")]
-    Certify(#[source] rcgen::Error),
-    /// The key just made could not be read back.
-    #[error("failed to read the fault proxy's key: {0}")]
-    ReadKey(&'static str),
-    /// The certificate could not be served.
-    #[error("failed to set up TLS for the fault proxy")]
-    ConfigureTls(#[source] rustls::Error),
+    Certify(#[source] git::Error),
     /// No port, runtime or thread could be had.
     #[error("failed to start the fault proxy")]
     Start(#[source] std::io::Error),
@@ -88,10 +83,8 @@ pub enum Error {
 pub struct FaultProxy {
     shared: Arc<Shared>,
     address: SocketAddr,
-    ca: Vec<u8>,
-    ca_pem: String,
+    authority: Authority,
     default_namespace: String,
-    runtime: Handle,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -99,7 +92,10 @@ pub struct FaultProxy {
 impl FaultProxy {
     /// Starts a proxy on a free port of loopback in front of the server that `upstream` names.
     pub fn start(upstream: Config) -> Result<Self, Error> {
-        let Identity { acceptor: tls, ca, ca_pem } = Identity::generate()?;
+        let authority = Authority::new().map_err(Error::Certify)?;
+        let identity = authority.issue(Flaw::None).map_err(Error::Certify)?;
+        // HTTP/1.1, one request at a time: cutting a connection cuts exactly one request.
+        let tls = identity.server_config().map_err(Error::Certify)?.into();
         let shared = Arc::new(Shared::new());
         let default_namespace = upstream.default_namespace.clone();
         let (ready, started) = mpsc::sync_channel(1);
@@ -108,10 +104,10 @@ impl FaultProxy {
         let thread = std::thread::Builder::new().name("fault-proxy".to_owned());
         let thread = thread.spawn(|| setup.run(stopped)).map_err(Error::Start)?;
         let started = started.recv().expect("the thread answers before it ends");
-        let Started { runtime, address } = started?;
-        shared.set_reach(|_| {}); // returns when the door is open
-        let (ca, stop, thread) = (ca.to_vec(), Some(stop), Some(thread));
-        Ok(Self { shared, address, ca, ca_pem, default_namespace, runtime, stop, thread })
+        let address = started?;
+        shared.set_outages(|_| {}); // returns when the door is open
+        let (stop, thread) = (Some(stop), Some(thread));
+        Ok(Self { shared, address, authority, default_namespace, stop, thread })
     }
 
     /// Returns the address that clients connect to.
@@ -124,7 +120,8 @@ impl FaultProxy {
     pub fn config(&self) -> Config {
         let url = self.url().parse().expect("a socket address makes a URL");
         let mut config = Config::new(url);
-        config.root_cert = Some(vec![self.ca.clone()]);
+        let ca = CertificateDer::from_pem_file(self.authority.file()).expect("we wrote this file");
+        config.root_cert = Some(vec![ca.to_vec()]);
         config.default_namespace.clone_from(&self.default_namespace);
         config
     }
@@ -132,7 +129,8 @@ impl FaultProxy {
     /// Returns the same as a kubeconfig, for programs.
     pub fn kubeconfig(&self) -> String {
         let (url, namespace) = (self.url(), &self.default_namespace);
-        let ca = STANDARD.encode(&self.ca_pem);
+        let ca = std::fs::read(self.authority.file()).expect("we wrote this file");
+        let ca = STANDARD.encode(ca);
         format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: proxy\n\
              clusters: [{{name: proxy, cluster: {{server: \"{url}\", certificate-authority-data: {ca}}}}}]\n\
@@ -159,25 +157,8 @@ impl FaultProxy {
 
     /// Takes the server away: open connections are cut, new ones refused.
     pub fn outage(&self) -> Outage {
-        self.shared.set_reach(|reach| reach.outages += 1);
-        Outage { shared: Arc::clone(&self.shared), end: |reach| reach.outages -= 1 }
-    }
-
-    /// Takes the server away for a while, and returns at once.
-    pub fn go_away(&self, time: Duration) {
-        self.shared.set_reach(|reach| reach.outages += 1);
-        let shared = Arc::clone(&self.shared);
-        self.runtime.spawn(async move {
-            tokio::time::sleep(time).await;
-            shared.set_reach_soon(|reach| reach.outages -= 1);
-        });
-    }
-
-    /// Silences the network: connections stay open, nothing moves, nothing is refused. What waits
-    /// goes on when this ends, as after a partition that heals.
-    pub fn partition(&self) -> Outage {
-        self.shared.set_reach(|reach| reach.partitions += 1);
-        Outage { shared: Arc::clone(&self.shared), end: |reach| reach.partitions -= 1 }
+        self.shared.set_outages(|count| *count += 1);
+        Outage { shared: Arc::clone(&self.shared) }
     }
 
     /// Returns every request since the start or the last [`FaultProxy::forget`], in order.
@@ -215,27 +196,8 @@ impl FaultProxy {
         self.until(|book| book.journal.open_watches(want) == exactly).await;
     }
 
-    /// As [`FaultProxy::until_count`], for tests without a runtime.
-    pub fn wait_count(&self, want: &Match, at_least: usize) {
-        let want = want.clone();
-        self.wait(move |book| book.journal.count(&want) >= at_least);
-    }
-
     async fn until(&self, holds: impl Fn(&Book) -> bool) {
         if tokio::time::timeout(PATIENCE, self.shared.until(holds)).await.is_err() {
-            self.give_up();
-        }
-    }
-
-    fn wait(&self, holds: impl Fn(&Book) -> bool + Send + 'static) {
-        let (done, happened) = mpsc::channel();
-        let shared = Arc::clone(&self.shared);
-        self.runtime.spawn(async move {
-            shared.until(holds).await;
-            // Nobody listens any more if the wait was given up.
-            done.send(()).unwrap_or_default();
-        });
-        if happened.recv_timeout(PATIENCE).is_err() {
             self.give_up();
         }
     }

@@ -15,7 +15,7 @@ use stoker_api::names::Annotation;
 use stoker_api::{GatewaySync, SyncProfile, crd};
 use stoker_testkit::cluster::{Cluster, Namespace};
 use stoker_testkit::object::{
-    config_map, gateway_pod, gateway_sync, mapping, profile, secret, sync_profile,
+    config_map, gateway_pod, gateway_sync, profile, secret, sync_profile,
 };
 
 /// Asks the server whether it would take the object, all admission included.
@@ -45,11 +45,7 @@ async fn install_definitions(client: &Client) {
 async fn gateway_syncs_and_profiles_pass_the_schema_and_its_rules() {
     let (client, namespace) = (Cluster::shared().client().await, Cluster::shared().namespace());
     install_definitions(&client).await;
-    let site = profile()
-        .map(mapping("site/projects", "projects").required())
-        .map(mapping("site/config", "config").template().patch("**/*.json", [("port", "1")]))
-        .exclude("**/*.bak")
-        .var("line", "3");
+    let site = profile().mapping("site/projects", "projects").exclude("**/*.bak").var("line", "3");
     let least = || gateway_sync("plant").mapping("projects", "projects");
     let syncs: [GatewaySync; 5] = [
         least().build(),
@@ -91,7 +87,6 @@ async fn pods_secrets_and_config_maps_are_admitted() {
             .gateway_name("line-3")
             .annotation(Annotation::RefOverride, "v2")
             .label("app.kubernetes.io/name", "ignition")
-            .container("helper", "busybox:1.36")
             .gateway(|gateway| gateway.working_dir = Some("/".to_owned()))
             .build(),
     ];

@@ -93,7 +93,7 @@ impl Authority {
 
 impl Identity {
     /// Returns what a server needs to present this identity, over HTTP/1.1.
-    pub(super) fn server_config(&self) -> Result<Arc<ServerConfig>, Error> {
+    pub(crate) fn server_config(&self) -> Result<Arc<ServerConfig>, Error> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()

@@ -1,16 +1,15 @@
 //! Pods of gateways, as the official chart makes them, or a little differently.
 
 use k8s_openapi::api::core::v1::{
-    Container, EmptyDirVolumeSource, Pod, PodCondition, PodSecurityContext, PodSpec, PodStatus,
-    Volume, VolumeMount,
+    Container, EmptyDirVolumeSource, Pod, PodCondition, PodSecurityContext, PodSpec, Volume,
+    VolumeMount,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use stoker_api::names::{AGENT_CONTAINER, Annotation, Label, TRUE};
 
 /// The gateway's container in the official chart.
-pub const GATEWAY_CONTAINER: &str = "gateway";
+const GATEWAY_CONTAINER: &str = "gateway";
 /// An image of a gateway.
-pub const GATEWAY_IMAGE: &str = "inductiveautomation/ignition:8.3.6";
+const GATEWAY_IMAGE: &str = "inductiveautomation/ignition:8.3.6";
 /// Where the official image keeps a gateway's data.
 pub const DATA_PATH: &str = "/usr/local/bin/ignition/data";
 
@@ -111,13 +110,6 @@ impl PodBuilder {
         self.spec(|spec| change(&mut spec.containers[0]))
     }
 
-    /// Adds a container beside the gateway.
-    #[must_use]
-    pub fn container(self, name: &str, image: &str) -> Self {
-        let extra = bare_container(name, image);
-        self.spec(|spec| spec.containers.push(extra))
-    }
-
     /// Adds the official chart's step that seeds an empty data volume from the image.
     #[must_use]
     pub fn seeded(self) -> Self {
@@ -142,29 +134,15 @@ impl PodBuilder {
 
     /// Looks like a pod that runs and is ready.
     #[must_use]
-    pub fn running(self) -> Self {
+    pub fn running(mut self) -> Self {
         let ready = PodCondition {
             type_: "Ready".to_owned(),
             status: "True".to_owned(),
             ..PodCondition::default()
         };
-        self.status(|status| {
-            status.phase = Some("Running".to_owned());
-            status.conditions = Some(vec![ready]);
-        })
-    }
-
-    /// Looks like a pod that waits to be started.
-    #[must_use]
-    pub fn pending(self) -> Self {
-        self.status(|status| status.phase = Some("Pending".to_owned()))
-    }
-
-    /// Looks like a pod that was deleted at this moment (RFC 3339) and is on its way out.
-    #[must_use]
-    pub fn terminating(mut self, since: &str) -> Self {
-        let since = since.parse().expect("the test names a moment such as 2026-01-31T12:00:00Z");
-        self.pod.metadata.deletion_timestamp = Some(Time(since));
+        let status = self.pod.status.get_or_insert_default();
+        status.phase = Some("Running".to_owned());
+        status.conditions = Some(vec![ready]);
         self
     }
 
@@ -179,11 +157,6 @@ impl PodBuilder {
     pub fn build(self) -> Pod {
         Pod { spec: Some(self.spec), ..self.pod }
     }
-
-    fn status(mut self, change: impl FnOnce(&mut PodStatus)) -> Self {
-        change(self.pod.status.get_or_insert_default());
-        self
-    }
 }
 
 fn container(name: &str, image: &str, data_path: &str) -> Container {
@@ -192,9 +165,10 @@ fn container(name: &str, image: &str, data_path: &str) -> Container {
         mount_path: data_path.to_owned(),
         ..VolumeMount::default()
     };
-    Container { volume_mounts: Some(vec![data]), ..bare_container(name, image) }
-}
-
-fn bare_container(name: &str, image: &str) -> Container {
-    Container { name: name.to_owned(), image: Some(image.to_owned()), ..Container::default() }
+    Container {
+        name: name.to_owned(),
+        image: Some(image.to_owned()),
+        volume_mounts: Some(vec![data]),
+        ..Container::default()
+    }
 }

@@ -1,12 +1,8 @@
 //! Profiles and their mappings.
 
 use stoker_api::SyncProfile;
-use stoker_api::gatewaysync::{Mapping, MappingType, Overrides, Patch, Profile};
+use stoker_api::gatewaysync::{Mapping, Profile};
 use stoker_api::syncprofile::SyncProfileSpec;
-
-/// Builds one mapping.
-#[derive(Clone, Debug)]
-pub struct MappingBuilder(Mapping);
 
 /// Builds a profile.
 #[derive(Clone, Debug, Default)]
@@ -16,13 +12,9 @@ pub struct ProfileBuilder(Profile);
 #[derive(Clone, Debug)]
 pub struct SyncProfileBuilder(SyncProfile);
 
-/// Starts a mapping from the repository to the data directory.
-pub fn mapping(source: &str, destination: &str) -> MappingBuilder {
-    MappingBuilder(Mapping {
-        source: source.to_owned(),
-        destination: destination.to_owned(),
-        ..Mapping::default()
-    })
+/// A mapping that says no more than where from and where to.
+pub(super) fn mapping(source: &str, destination: &str) -> Mapping {
+    Mapping { source: source.to_owned(), destination: destination.to_owned(), ..Mapping::default() }
 }
 
 /// Starts a profile without mappings; the API server wants at least one.
@@ -35,90 +27,25 @@ pub fn sync_profile(name: &str, profile: impl Into<Profile>) -> SyncProfileBuild
     SyncProfileBuilder(SyncProfile::new(name, SyncProfileSpec { profile: profile.into() }))
 }
 
-impl MappingBuilder {
-    /// Makes the sync fail where the source does not exist.
-    #[must_use]
-    pub fn required(mut self) -> Self {
-        self.0.required = Some(true);
-        self
-    }
-
-    /// Leaves files that are not in the repository alone.
-    #[must_use]
-    pub fn without_prune(mut self) -> Self {
-        self.0.prune = Some(false);
-        self
-    }
-
-    /// Treats the contents of the files as templates.
-    #[must_use]
-    pub fn template(mut self) -> Self {
-        self.0.template = Some(true);
-        self
-    }
-
-    /// Says what the source is.
-    #[must_use]
-    pub fn of_type(mut self, kind: MappingType) -> Self {
-        self.0.mapping_type = Some(kind);
-        self
-    }
-
-    /// Sets fields of the JSON files that the glob names.
-    #[must_use]
-    pub fn patch<'a>(
-        mut self,
-        glob: &str,
-        set: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Self {
-        let set = set.into_iter().map(|(path, value)| (path.to_owned(), value.to_owned()));
-        self.0.patches.push(Patch { file: Some(glob.to_owned()), set: set.collect() });
-        self
-    }
-}
-
 impl ProfileBuilder {
     /// Adds a mapping that says no more than where from and where to.
     #[must_use]
-    pub fn mapping(self, source: &str, destination: &str) -> Self {
-        self.map(mapping(source, destination))
-    }
-
-    /// Adds a mapping.
-    #[must_use]
-    pub fn map(mut self, mapping: impl Into<Mapping>) -> Self {
-        self.0.mappings.push(mapping.into());
+    pub fn mapping(mut self, source: &str, destination: &str) -> Self {
+        self.0.mappings.push(mapping(source, destination));
         self
     }
 
     /// Adds an exclude pattern.
     #[must_use]
-    pub fn exclude(self, glob: &str) -> Self {
-        self.overrides(|it| it.exclude_patterns.get_or_insert_default().push(glob.to_owned()))
+    pub fn exclude(mut self, glob: &str) -> Self {
+        self.0.overrides.exclude_patterns.get_or_insert_default().push(glob.to_owned());
+        self
     }
 
     /// Sets a variable for templates.
     #[must_use]
-    pub fn var(self, name: &str, value: &str) -> Self {
-        self.overrides(|it| super::put(&mut it.vars, name, value))
-    }
-
-    /// Counts and reports changes without applying them.
-    #[must_use]
-    pub fn dry_run(self) -> Self {
-        self.overrides(|it| it.dry_run = Some(true))
-    }
-
-    /// Pauses this profile.
-    #[must_use]
-    pub fn paused(self) -> Self {
-        self.overrides(|it| it.paused = Some(true))
-    }
-
-    /// Sets whatever has no verb of its own.
-    #[must_use]
-    pub fn overrides(mut self, change: impl FnOnce(&mut Overrides)) -> Self {
-        change(&mut self.0.overrides);
+    pub fn var(mut self, name: &str, value: &str) -> Self {
+        super::put(&mut self.0.overrides.vars, name, value);
         self
     }
 
@@ -129,22 +56,9 @@ impl ProfileBuilder {
 }
 
 impl SyncProfileBuilder {
-    /// Puts it into a namespace.
-    #[must_use]
-    pub fn namespace(mut self, namespace: &str) -> Self {
-        self.0.metadata.namespace = Some(namespace.to_owned());
-        self
-    }
-
     /// Returns the object.
     pub fn build(self) -> SyncProfile {
         self.0
-    }
-}
-
-impl From<MappingBuilder> for Mapping {
-    fn from(builder: MappingBuilder) -> Self {
-        builder.0
     }
 }
 

@@ -2,15 +2,13 @@
 
 use stoker_api::GatewaySync;
 use stoker_api::gatewaysync::{
-    Auth, GatewayApi, GatewaySyncSpec, Git, GithubApp, KnownHosts, Mapping, Overrides, Profile,
-    SecretRef, SshKey, Token,
+    Auth, GatewayApi, GatewaySyncSpec, Git, GithubApp, KnownHosts, Overrides, Profile, SecretRef,
+    SshKey, Token,
 };
 use stoker_api::names::Annotation;
+use stoker_api::word::ProfileName;
 
-use super::mapping;
-
-/// The profile of pods that choose none.
-const DEFAULT_PROFILE: &str = "default";
+use super::profile::mapping;
 
 /// Builds a GatewaySync.
 #[derive(Clone, Debug)]
@@ -52,16 +50,10 @@ impl GatewaySyncBuilder {
     /// Adds a mapping to the profile named `default`.
     #[must_use]
     pub fn mapping(self, source: &str, destination: &str) -> Self {
-        self.map(mapping(source, destination))
-    }
-
-    /// Adds a mapping that says more to the profile named `default`.
-    #[must_use]
-    pub fn map(self, mapping: impl Into<Mapping>) -> Self {
         self.spec(|spec| {
             let profiles = &mut spec.sync.get_or_insert_default().profiles;
-            let profile = profiles.entry(DEFAULT_PROFILE.to_owned()).or_default();
-            profile.mappings.push(mapping.into());
+            let profile = profiles.entry(ProfileName::DEFAULT.to_owned()).or_default();
+            profile.mappings.push(mapping(source, destination));
         })
     }
 

@@ -1,5 +1,4 @@
 use serde_json::json;
-use stoker_api::gatewaysync::MappingType;
 use stoker_api::names::Annotation;
 
 use super::*;
@@ -23,13 +22,7 @@ fn a_gateway_sync_says_only_what_was_asked_for() {
 
 #[test]
 fn every_verb_of_a_gateway_sync_reaches_its_field() {
-    let site = profile()
-        .map(mapping("a", "b").required().without_prune().of_type(MappingType::Dir))
-        .map(mapping("c", "d").template().patch("*.json", [("port", "1")]))
-        .exclude("**/*.bak")
-        .var("line", "3")
-        .dry_run()
-        .paused();
+    let site = profile().mapping("a", "b").exclude("**/*.bak").var("line", "3");
     let sync = gateway_sync("plant")
         .namespace("ns")
         .repo("ssh://git@host/repo")
@@ -63,15 +56,9 @@ fn every_verb_of_a_gateway_sync_reaches_its_field() {
             "sync": {
                 "defaults": { "syncPeriod": 10 },
                 "profiles": { "site": {
-                    "mappings": [
-                        { "source": "a", "destination": "b", "required": true, "prune": false, "type": "dir" },
-                        { "source": "c", "destination": "d", "template": true,
-                          "patches": [{ "file": "*.json", "set": { "port": "1" } }] },
-                    ],
+                    "mappings": [{ "source": "a", "destination": "b" }],
                     "excludePatterns": ["**/*.bak"],
                     "vars": { "line": "3" },
-                    "dryRun": true,
-                    "paused": true,
                 } },
             },
         })

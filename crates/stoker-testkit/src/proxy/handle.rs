@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::PATIENCE;
-use super::state::{Reach, Shared};
+use super::state::Shared;
 
 /// A fault in force. Dropping this changes nothing; [`Rule::lift`] ends the fault.
 #[derive(Debug)]
@@ -17,7 +17,6 @@ pub struct Rule {
 #[must_use = "the server is back as soon as this is dropped"]
 pub struct Outage {
     pub(super) shared: Arc<Shared>,
-    pub(super) end: fn(&mut Reach),
 }
 
 impl Rule {
@@ -63,6 +62,6 @@ impl Rule {
 
 impl Drop for Outage {
     fn drop(&mut self) {
-        self.shared.set_reach(self.end);
+        self.shared.set_outages(|count| *count -= 1);
     }
 }

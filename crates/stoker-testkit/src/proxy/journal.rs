@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::sync::Notify;
 
@@ -15,8 +14,6 @@ use super::rule::Match;
 pub struct Seen {
     /// What was asked.
     pub request: ApiRequest,
-    /// When it arrived.
-    pub at: Instant,
     /// The answer's code; `None` while there is none, and for ever if the connection was cut first.
     pub status: Option<u16>,
 }
@@ -38,7 +35,7 @@ struct OpenWatch {
 
 impl Journal {
     pub(super) fn record(&mut self, request: ApiRequest) -> usize {
-        self.seen.push(Seen { request, at: Instant::now(), status: None });
+        self.seen.push(Seen { request, status: None });
         self.forgotten + self.seen.len() - 1
     }
 
@@ -93,7 +90,7 @@ impl Journal {
     /// Prints what there is, for the message of a wait that ended in vain.
     pub(super) fn describe(&self) -> String {
         let mut text = String::new();
-        for Seen { request, at: _, status } in &self.seen {
+        for Seen { request, status } in &self.seen {
             let status = status.map_or("no answer".to_owned(), |code| code.to_string());
             writeln!(text, "  {request} -> {status}").expect("a string takes any text");
         }

@@ -6,12 +6,11 @@ use super::request::{ApiRequest, Verb};
 
 /// A pattern over requests; what it does not mention matches.
 ///
-/// For faults in watch streams, namespace and name are those of the object in the event.
+/// For faults in watch streams, the name is that of the object in the event.
 #[derive(Clone, Debug, Default)]
 pub struct Match {
     verbs: Verbs,
     resource: Option<String>,
-    namespace: Option<String>,
     name: Option<String>,
 }
 
@@ -26,8 +25,6 @@ enum Verbs {
 /// What goes wrong.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
-    /// The request waits here before it goes on; several delays add up.
-    Delay(Duration),
     /// The proxy answers with this code and a Kubernetes `Status`; the server never sees the
     /// request.
     Status(u16),
@@ -66,13 +63,6 @@ pub enum EventFault {
     Gone,
     /// The connection is cut in the middle of the event's JSON.
     Cut,
-}
-
-/// What the rules say about one request or event.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Sentence {
-    pub(super) delay: Duration,
-    pub(super) fault: Option<Fault>,
 }
 
 /// The rules in force, in the order in which they were made.
@@ -119,12 +109,6 @@ impl Match {
         Self { resource: Some(resource.into()), ..self }
     }
 
-    /// Narrows to one namespace.
-    #[must_use]
-    pub fn namespace(self, namespace: impl Into<String>) -> Self {
-        Self { namespace: Some(namespace.into()), ..self }
-    }
-
     /// Narrows to objects of this name.
     #[must_use]
     pub fn name(self, name: impl Into<String>) -> Self {
@@ -140,7 +124,6 @@ impl Match {
         };
         by_verb
             && self.resource.as_ref().is_none_or(|resource| *resource == request.resource)
-            && self.namespace.as_ref().is_none_or(|it| Some(it) == request.namespace.as_ref())
             && self.name.as_ref().is_none_or(|name| Some(name) == request.name.as_ref())
     }
 }
@@ -176,33 +159,19 @@ impl Rules {
         self.entries.iter_mut().for_each(|entry| entry.is_off = true);
     }
 
-    /// Judges a request: delays add up, and the first other fault that fires is final.
-    pub(super) fn judge(&mut self, request: &ApiRequest) -> Sentence {
+    /// Judges a request: the first fault that fires is final.
+    pub(super) fn judge(&mut self, request: &ApiRequest) -> Option<Fault> {
         self.judge_if(request, |fault| !matches!(fault, Fault::Event(_)))
     }
 
     /// Judges an event of a watch.
-    pub(super) fn judge_event(&mut self, event: &ApiRequest) -> Sentence {
+    pub(super) fn judge_event(&mut self, event: &ApiRequest) -> Option<Fault> {
         self.judge_if(event, |fault| matches!(fault, Fault::Event(_)))
     }
 
-    fn judge_if(&mut self, request: &ApiRequest, concerns: fn(&Fault) -> bool) -> Sentence {
-        let mut sentence = Sentence::default();
-        for entry in self.entries.iter_mut().filter(|entry| concerns(&entry.fault)) {
-            if !entry.fires(request) {
-                continue;
-            }
-            match &entry.fault {
-                Fault::Delay(delay) | Fault::Event(EventFault::Delay(delay)) => {
-                    sentence.delay += *delay;
-                }
-                fault => {
-                    sentence.fault = Some(fault.clone());
-                    break;
-                }
-            }
-        }
-        sentence
+    fn judge_if(&mut self, request: &ApiRequest, concerns: fn(&Fault) -> bool) -> Option<Fault> {
+        let mut entries = self.entries.iter_mut().filter(|entry| concerns(&entry.fault));
+        entries.find_map(|entry| entry.fires(request).then(|| entry.fault.clone()))
     }
 }
 
@@ -234,17 +203,16 @@ mod tests {
     }
 
     fn faults(rules: &mut Rules, n: usize) -> Vec<bool> {
-        (0..n).map(|_| rules.judge(&patch("c")).fault.is_some()).collect()
+        (0..n).map(|_| rules.judge(&patch("c")).is_some()).collect()
     }
 
     #[test]
     fn a_pattern_matches_what_it_does_not_mention() {
         assert!(Match::any().fits(&patch("c")));
-        assert!(Match::writes().resource("configmaps").name("c").namespace("a").fits(&patch("c")));
+        assert!(Match::writes().resource("configmaps").name("c").fits(&patch("c")));
         assert!(!Match::verb(Verb::Get).fits(&patch("c")));
         assert!(!Match::any().resource("configmaps/status").fits(&patch("c")));
         assert!(!Match::any().name("d").fits(&patch("c")));
-        assert!(!Match::any().namespace("b").fits(&patch("c")));
     }
 
     #[test]
@@ -258,15 +226,11 @@ mod tests {
     }
 
     #[test]
-    fn delays_add_up_and_the_first_other_fault_is_final() {
+    fn the_first_fault_that_fires_is_final() {
         let mut rules = Rules::default();
-        rules.add(Match::any(), Fault::Delay(Duration::from_secs(1)));
-        rules.add(Match::any(), Fault::Delay(Duration::from_secs(2)));
         rules.add(Match::any(), Fault::Status(500));
         let unreached = rules.add(Match::any(), Fault::Status(503));
-        let sentence = rules.judge(&patch("c"));
-        assert_eq!(sentence.delay, Duration::from_secs(3));
-        assert_eq!(sentence.fault, Some(Fault::Status(500)));
+        assert_eq!(rules.judge(&patch("c")), Some(Fault::Status(500)));
         assert_eq!(rules.hits(unreached), 0);
     }
 
@@ -274,10 +238,10 @@ mod tests {
     fn event_faults_leave_requests_alone_and_requests_leave_events_alone() {
         let mut rules = Rules::default();
         rules.add(Match::any(), Fault::Event(EventFault::Drop));
-        assert_eq!(rules.judge(&patch("c")), Sentence::default());
-        assert_eq!(rules.judge_event(&patch("c")).fault, Some(Fault::Event(EventFault::Drop)));
+        assert_eq!(rules.judge(&patch("c")), None);
+        assert_eq!(rules.judge_event(&patch("c")), Some(Fault::Event(EventFault::Drop)));
         rules.clear();
         rules.add(Match::any(), Fault::Status(500));
-        assert_eq!(rules.judge_event(&patch("c")), Sentence::default());
+        assert_eq!(rules.judge_event(&patch("c")), None);
     }
 }

@@ -50,25 +50,21 @@ pub(super) fn bind(address: SocketAddr) -> std::io::Result<TcpSocket> {
 impl Server {
     /// Serves until it is dropped, with all its connections.
     pub(super) async fn run(self) -> std::io::Result<()> {
-        let mut reach = self.shared.reach();
+        let mut outages = self.shared.outages();
         loop {
             // A fresh listener after each outage: while there is none, the kernel refuses.
             let listener = bind(self.address)?.listen(1024)?;
+            self.shared.door_is(Door::Open);
             loop {
-                let door = reach.borrow_and_update().door();
-                if door == Door::Shut {
-                    break;
-                }
-                self.shared.door_is(door);
                 tokio::select! {
                     biased;
-                    _ = reach.changed() => {}
-                    accepted = listener.accept(), if door == Door::Open => self.welcome(accepted),
+                    _ = outages.wait_for(|count| *count > 0) => break,
+                    accepted = listener.accept() => self.welcome(accepted),
                 }
             }
             drop(listener);
             self.shared.door_is(Door::Shut);
-            if reach.wait_for(|reach| reach.outages == 0).await.is_err() {
+            if outages.wait_for(|count| *count == 0).await.is_err() {
                 return Ok(());
             }
         }
@@ -79,10 +75,10 @@ impl Server {
         let Ok((connection, _)) = accepted else { return };
         let server = self.clone();
         tokio::spawn(async move {
-            let mut reach = server.shared.reach();
+            let mut outages = server.shared.outages();
             tokio::select! {
                 biased;
-                _ = reach.wait_for(|reach| reach.outages > 0) => {}
+                _ = outages.wait_for(|count| *count > 0) => {}
                 () = server.serve(connection) => {}
             }
         });
@@ -100,10 +96,7 @@ impl Server {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<AnswerBody>, BoxError> {
         let about = ApiRequest::parse(request.method(), request.uri());
         let id = self.shared.with(|book| book.journal.record(about.clone()));
-        self.shared.passable().await;
-        let sentence = self.shared.with(|book| book.rules.judge(&about));
-        tokio::time::sleep(sentence.delay).await;
-        let response = match sentence.fault {
+        let response = match self.shared.with(|book| book.rules.judge(&about)) {
             Some(Fault::Status(code)) => status::response(code, None, &about).map(whole),
             Some(Fault::RetryAfter(code, seconds)) => {
                 status::response(code, Some(seconds), &about).map(whole)
@@ -112,7 +105,6 @@ impl Server {
             Some(Fault::BlackHole) => pending().await,
             fault => self.forward(id, request, (about, fault)).await?,
         };
-        self.shared.passable().await;
         if self.shared.is_away() {
             return Err(Severed.into());
         }

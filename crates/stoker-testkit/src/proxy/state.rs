@@ -16,7 +16,8 @@ const DOOR_DEADLINE: Duration = Duration::from_secs(10);
 pub(super) struct Shared {
     book: Mutex<Book>,
     changed: watch::Sender<()>,
-    reach: watch::Sender<Reach>,
+    /// How many outages there are at the moment: they may overlap.
+    outages: watch::Sender<u32>,
     door: Mutex<Door>,
     door_moved: Condvar,
 }
@@ -28,13 +29,6 @@ pub(super) struct Book {
     pub(super) journal: Journal,
 }
 
-/// Whether clients can reach the server at all. Counted, as outages may overlap.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Reach {
-    pub(super) outages: u32,
-    pub(super) partitions: u32,
-}
-
 /// What the accept loop does at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Door {
@@ -42,20 +36,8 @@ pub(super) enum Door {
     Open,
     /// Connections are refused.
     Shut,
-    /// Connections are neither accepted nor refused.
-    Frozen,
     /// The proxy is gone; an outage that outlives it ends in peace.
     Gone,
-}
-
-impl Reach {
-    pub(super) fn door(self) -> Door {
-        match self {
-            Self { outages: 0, partitions: 0 } => Door::Open,
-            Self { outages: 0, partitions: _ } => Door::Frozen,
-            Self { outages: _, partitions: _ } => Door::Shut,
-        }
-    }
 }
 
 impl Shared {
@@ -63,7 +45,7 @@ impl Shared {
         Self {
             book: Mutex::default(),
             changed: watch::Sender::new(()),
-            reach: watch::Sender::new(Reach::default()),
+            outages: watch::Sender::new(0),
             door: Mutex::new(Door::Shut),
             door_moved: Condvar::new(),
         }
@@ -95,23 +77,22 @@ impl Shared {
         }
     }
 
-    pub(super) fn reach(&self) -> watch::Receiver<Reach> {
-        self.reach.subscribe()
+    pub(super) fn outages(&self) -> watch::Receiver<u32> {
+        self.outages.subscribe()
     }
 
-    /// Changes who can reach the server, and returns when new connections meet the new state.
-    pub(super) fn set_reach(&self, change: impl FnOnce(&mut Reach)) {
-        self.reach.send_modify(change);
+    /// Changes how many outages there are, and returns when new connections meet the new state.
+    pub(super) fn set_outages(&self, change: impl FnOnce(&mut u32)) {
+        self.outages.send_modify(change);
         let door = unpoisoned(self.door.lock());
-        let wrong = |door: &mut Door| *door != Door::Gone && *door != self.reach.borrow().door();
-        let waited = self.door_moved.wait_timeout_while(door, DOOR_DEADLINE, wrong);
+        let is_wrong = |door: &mut Door| match door {
+            Door::Open => self.is_away(),
+            Door::Shut => !self.is_away(),
+            Door::Gone => false,
+        };
+        let waited = self.door_moved.wait_timeout_while(door, DOOR_DEADLINE, is_wrong);
         let (_door, waited) = unpoisoned(waited);
         assert!(!waited.timed_out(), "the fault proxy's accept loop does not answer");
-    }
-
-    /// Changes who can reach the server without waiting; for the proxy's own thread.
-    pub(super) fn set_reach_soon(&self, change: impl FnOnce(&mut Reach)) {
-        self.reach.send_modify(change);
     }
 
     pub(super) fn door_is(&self, door: Door) {
@@ -119,17 +100,8 @@ impl Shared {
         self.door_moved.notify_all();
     }
 
-    /// Waits while the network is silent.
-    pub(super) async fn passable(&self) {
-        let mut reach = self.reach();
-        // An error means that the proxy itself is gone, and with it every caller of this.
-        if reach.wait_for(|reach| reach.partitions == 0).await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
-
     pub(super) fn is_away(&self) -> bool {
-        self.reach.borrow().outages > 0
+        *self.outages.borrow() > 0
     }
 }
 

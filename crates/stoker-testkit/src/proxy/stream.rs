@@ -61,7 +61,6 @@ struct Object {
 #[derive(Default, Deserialize)]
 struct Metadata {
     name: Option<String>,
-    namespace: Option<String>,
 }
 
 impl WatchStream {
@@ -104,7 +103,6 @@ impl WatchStream {
     async fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
         loop {
             if let Some(chunk) = self.ready.pop_front() {
-                self.shared.passable().await;
                 return Some(Ok(chunk));
             }
             match self.end {
@@ -137,9 +135,7 @@ impl WatchStream {
     async fn pass(&mut self, line: Bytes) {
         let event = serde_json::from_slice::<Event>(&line).ok();
         let about = self.about(event.as_ref());
-        let sentence = self.shared.with(|book| book.rules.judge_event(&about));
-        tokio::time::sleep(sentence.delay).await;
-        let fault = match sentence.fault {
+        let fault = match self.shared.with(|book| book.rules.judge_event(&about)) {
             _ if self.is_doomed => EventFault::Cut,
             Some(Fault::Event(fault)) => fault,
             _ => return self.send(line),
@@ -153,7 +149,10 @@ impl WatchStream {
                 self.send(line);
             }
             EventFault::Swap => self.ready.extend(self.swapped.replace(line)),
-            EventFault::Delay(_) => self.send(line),
+            EventFault::Delay(time) => {
+                tokio::time::sleep(time).await;
+                self.send(line);
+            }
             EventFault::Silence => self.end = Some(End::Silence),
             EventFault::Gone => {
                 self.send(format!("{}\n", gone_event(&self.request)).into());
@@ -171,7 +170,6 @@ impl WatchStream {
         let mut about = self.request.clone();
         if let Some(Event { object: Object { metadata }, .. }) = event {
             about.name.clone_from(&metadata.name);
-            about.namespace.clone_from(&metadata.namespace);
         }
         about
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 
 use kube::Config;
 use tokio::net::TcpSocket;
-use tokio::runtime::{self, Handle};
+use tokio::runtime;
 use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
@@ -20,13 +20,7 @@ pub(super) struct Setup {
     pub(super) shared: Arc<Shared>,
     pub(super) upstream: Config,
     pub(super) tls: TlsAcceptor,
-    pub(super) ready: mpsc::SyncSender<Result<Started, Error>>,
-}
-
-/// What the proxy's thread answers.
-pub(super) struct Started {
-    pub(super) runtime: Handle,
-    pub(super) address: SocketAddr,
+    pub(super) ready: mpsc::SyncSender<Result<SocketAddr, Error>>,
 }
 
 impl Setup {
@@ -45,7 +39,7 @@ impl Setup {
                 Ok(prepared) => prepared,
                 Err(error) => return answer(Err(error)),
             };
-            answer(Ok(Started { runtime: Handle::current(), address }));
+            answer(Ok(address));
             tokio::select! {
                 _ = stopped => {}
                 end = Server { shared, upstream, tls, address }.run() => {

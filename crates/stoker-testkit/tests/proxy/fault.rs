@@ -109,14 +109,3 @@ async fn the_kth_write_can_be_held_so_that_exactly_the_ones_before_it_happened()
     let done = [exists(direct, "a").await, exists(direct, "b").await, exists(direct, "c").await];
     assert_eq!(done, [true, true, false]);
 }
-
-#[tokio::test]
-async fn delays_add_up_and_the_request_still_succeeds() {
-    let world = world().await;
-    let World { proxy, proxied, .. } = &world;
-    proxy.fault(Match::any(), Fault::Delay(Duration::from_millis(150)));
-    proxy.fault(Match::verb(Verb::Create), Fault::Delay(Duration::from_millis(150)));
-    let start = Instant::now();
-    create(proxied, "a").await.unwrap();
-    assert!(start.elapsed() >= Duration::from_millis(300), "{:?}", start.elapsed());
-}
