@@ -3,8 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a set-up that fails is a test that fails")]
 
-use std::time::Duration;
-
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 use stoker_testkit::git::github::GitHubApp;
@@ -50,16 +48,6 @@ async fn a_token_opens_the_repository_until_it_is_revoked() {
     assert!(!can_read(&url, "ghs_000000000000000000000000000000000000"));
     assert_eq!(app.tokens(), 1);
     app.revoke();
-    assert!(!can_read(&url, &token));
-}
-
-#[tokio::test]
-async fn an_expired_token_opens_nothing() {
-    let app = GitHubApp::start().unwrap();
-    let (repo, _) = Repo::with(ignition::tree(5, 1)).unwrap();
-    let url = app.mount("plant", &repo);
-    app.set_lifetime(Duration::ZERO);
-    let token = token(&app).await;
     assert!(!can_read(&url, &token));
 }
 

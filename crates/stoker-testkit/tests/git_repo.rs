@@ -68,7 +68,7 @@ fn every_kind_of_entry_is_stored_with_its_mode() {
 fn edits_build_on_the_parent_and_trees_replace_it() {
     let (repo, _) = Repo::with(Tree::new().file("a", "1").file("dir/b", "1")).unwrap();
     let put = repo.commit(Edit::put(Tree::new().file("c", "2"))).unwrap();
-    let removed = repo.commit(Edit::remove("dir")).unwrap();
+    let removed = repo.commit(Edit::put(Tree::new()).and_remove("dir")).unwrap();
     let replaced = repo.commit(Tree::new().file("only", "3")).unwrap();
     let names = |commit| listing(&repo, commit).into_keys().map(text).collect::<Vec<_>>();
     assert_eq!(names(&put), ["a", "c", "dir/b"]);
@@ -103,19 +103,15 @@ fn tags_are_light_annotated_or_nested() {
     assert_eq!(peeled("refs/tags/nested"), nested);
     assert_eq!(peeled("refs/tags/nested^{commit}"), commit);
     repo.git(["fsck", "--strict"]).unwrap();
-    repo.delete_tag("light").unwrap();
-    assert_eq!(repo.resolve("refs/tags/light").unwrap(), None);
 }
 
 #[test]
-fn branches_can_be_rewritten_moved_and_deleted() {
+fn branches_can_be_rewritten_and_moved() {
     let (repo, old) = Repo::with(Tree::new().file("a", "1")).unwrap();
     let new = repo.rewrite("main", Tree::new().file("a", "2")).unwrap();
     assert_eq!(repo.git(["rev-list", "--count", "main"]).unwrap(), b"1\n");
     repo.set_branch("release", &old).unwrap();
     assert_eq!((repo.tip("main").unwrap(), repo.tip("release").unwrap()), (new, old));
-    repo.delete_branch("main").unwrap();
-    assert_eq!(repo.resolve("refs/heads/main").unwrap(), None);
 }
 
 #[test]
@@ -181,7 +177,7 @@ fn odd_modes_twins_and_duplicates_are_stored_as_they_are() {
 
 #[test]
 fn long_and_deep_paths_are_stored() {
-    let (long, deep) = (hostile::long_path(4_200), hostile::deep_path(2_000));
+    let (long, deep) = (vec!["d".repeat(200); 21].join("/"), hostile::deep_path(2_000));
     let tree = Tree::new().file(&long, "long").file(&deep, "deep");
     let (repo, commit) = Repo::with(tree).unwrap();
     let listing = listing(&repo, &commit);

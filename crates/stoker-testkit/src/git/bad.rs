@@ -8,24 +8,19 @@
 
 pub mod pack;
 
-mod fault;
 mod lie;
 mod rewrite;
 mod wire;
 
 use std::sync::Arc;
-use std::time::Duration;
-
-use axum_server::tls_rustls::RustlsConfig;
 
 use super::http::HttpServer;
-use super::tls::Identity;
 use super::{Error, Repo};
 use lie::Liar;
 use wire::Wire;
 
-pub use fault::Fault;
 pub use lie::Lie;
+pub use wire::Fault;
 
 /// A server for one repository that can be told how to misbehave.
 #[derive(Debug)]
@@ -41,17 +36,8 @@ pub struct BadServer {
 impl BadServer {
     /// Starts a server that behaves, for now.
     pub fn start(repo: &Arc<Repo>) -> Result<Self, Error> {
-        Self::launch(repo, None)
-    }
-
-    /// Starts a server with TLS that behaves, for now.
-    pub fn start_tls(repo: &Arc<Repo>, identity: &Identity) -> Result<Self, Error> {
-        Self::launch(repo, Some(RustlsConfig::from_config(identity.server_config()?)))
-    }
-
-    fn launch(repo: &Arc<Repo>, tls: Option<RustlsConfig>) -> Result<Self, Error> {
         let liar = Arc::new(Liar::new(repo));
-        let http = HttpServer::launch(tls, |router| lie::layer(router, Arc::clone(&liar)))?;
+        let http = HttpServer::launch(None, |router| lie::layer(router, Arc::clone(&liar)))?;
         http.mount("repo", repo);
         let wire = Wire::start(http.address())?;
         Ok(Self { wire, http, liar, _repo: Arc::clone(repo) })
@@ -89,20 +75,9 @@ impl BadServer {
         self.wire.bytes_sent()
     }
 
-    /// Returns how many connections there were so far.
-    pub fn connections(&self) -> usize {
-        self.wire.connections()
-    }
-
     /// Returns how often faults of the wire have happened so far.
     pub fn faults(&self) -> usize {
         self.wire.faults()
-    }
-
-    /// Waits until a fault of the wire has happened `count` times in all; says whether that came
-    /// true in time.
-    pub fn wait_for_faults(&self, count: usize, timeout: Duration) -> bool {
-        self.wire.wait_for_faults(count, timeout)
     }
 
     /// Returns how many answers were changed, or tips moved, so far.

@@ -19,9 +19,7 @@ pub struct Client {
 impl Client {
     /// Makes a client with an empty directory.
     pub fn new() -> Result<Self, Error> {
-        let directory =
-            TempDir::with_prefix("stoker-client-").map_err(Error::file(std::env::temp_dir()))?;
-        Ok(Self { directory, environment: Vec::new() })
+        Ok(Self { directory: run::directory("stoker-client-")?, environment: Vec::new() })
     }
 
     /// Sets an environment variable for everything that this client runs.
@@ -71,7 +69,7 @@ impl Client {
 
 /// Lists every ref and every object that refs reach: two repositories with equal inventories are
 /// equal.
-pub(super) fn inventory(repository: &Path) -> Result<(Vec<u8>, Vec<u8>), Error> {
+fn inventory(repository: &Path) -> Result<(Vec<u8>, Vec<u8>), Error> {
     let refs = ["for-each-ref", "--format=%(objectname) %(refname)"];
     let objects = ["rev-list", "--all", "--objects", "--no-object-names"];
     let mut objects: Vec<Vec<u8>> = run::run(repository, objects.map(OsStr::new))?

@@ -33,9 +33,4 @@ impl Daemon {
     pub fn url(&self) -> String {
         format!("git://127.0.0.1:{}/repo.git", self.inetd.port())
     }
-
-    /// Returns how many connections there were so far.
-    pub fn connections(&self) -> usize {
-        self.inetd.connections()
-    }
 }

@@ -8,7 +8,6 @@ pub struct Edit {
     pub(super) base: Base,
     pub(super) removed: Vec<Vec<u8>>,
     pub(super) added: Tree,
-    pub(super) message: String,
 }
 
 /// What an edit starts from.
@@ -21,25 +20,13 @@ pub(super) enum Base {
 impl Edit {
     /// Adds or replaces the entries of `tree`; everything else stays.
     pub fn put(tree: Tree) -> Self {
-        Self { base: Base::Parent, removed: Vec::new(), added: tree, message: "Change".into() }
+        Self { base: Base::Parent, removed: Vec::new(), added: tree }
     }
 
-    /// Removes a file or a whole directory; everything else stays.
-    pub fn remove(path: impl AsRef<[u8]>) -> Self {
-        Self::put(Tree::new()).and_remove(path)
-    }
-
-    /// Removes one more path. Removals come before additions.
+    /// Removes a file or a whole directory as well, before anything is added.
     #[must_use]
     pub fn and_remove(mut self, path: impl AsRef<[u8]>) -> Self {
         self.removed.push(path.as_ref().to_vec());
-        self
-    }
-
-    /// Sets the commit's message.
-    #[must_use]
-    pub fn message(mut self, message: impl Into<String>) -> Self {
-        self.message = message.into();
         self
     }
 }

@@ -2,31 +2,26 @@
 //!
 //! An App signs a JWT with its private key and exchanges it for an installation token; git then
 //! presents that token as a password. The stand-in checks the JWT as GitHub does: signature,
-//! issuer, times. Tokens expire, and can be revoked.
+//! issuer, times. Tokens can be revoked.
 
-mod key;
-
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use axum::{Json, Router};
-use axum_server::tls_rustls::RustlsConfig;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 use serde::Deserialize;
 use serde_json::json;
 use stoker_image::sha256;
 
 use super::http::{Auth, HttpServer, Issued};
-use super::tls::Identity;
-use super::{Error, Repo};
+use super::{Error, Repo, run};
 
 /// GitHub's tokens live for an hour.
-const LIFETIME: Duration = Duration::from_hours(1);
+const LIFETIME: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
 /// GitHub refuses a JWT that is valid for more than ten minutes.
 const JWT_LIFETIME: u64 = 600;
 
@@ -45,7 +40,6 @@ pub struct GitHubApp {
 struct Api {
     public_key: DecodingKey,
     issued: Issued,
-    lifetime: Mutex<Duration>,
     serial: AtomicU64,
 }
 
@@ -58,36 +52,18 @@ struct Claims {
 impl GitHubApp {
     /// Starts over plain HTTP, which clients accept on loopback only.
     pub fn start() -> Result<Self, Error> {
-        Self::launch(None)
-    }
-
-    /// Starts over HTTPS.
-    pub fn start_tls(identity: &Identity) -> Result<Self, Error> {
-        Self::launch(Some(RustlsConfig::from_config(identity.server_config()?)))
-    }
-
-    fn launch(tls: Option<RustlsConfig>) -> Result<Self, Error> {
-        let key = key::Pair::generate()?;
-        let api = Arc::new(Api {
-            public_key: key.verifier()?,
-            issued: Issued::default(),
-            lifetime: Mutex::new(LIFETIME),
-            serial: AtomicU64::new(0),
-        });
+        let (private_key, public_key) = generate()?;
+        let api =
+            Arc::new(Api { public_key, issued: Issued::default(), serial: AtomicU64::new(0) });
         let shared = Arc::clone(&api);
-        let server = HttpServer::launch(tls, |router| router.merge(routes(shared)))?;
+        let server = HttpServer::launch(None, |router| router.merge(routes(shared)))?;
         server.require(Auth::Issued(api.issued.clone()));
-        Ok(Self { server, private_key: key.private, api })
+        Ok(Self { server, private_key, api })
     }
 
     /// Serves a repository below `/{name}.git` to those who have a token, and returns its URL.
     pub fn mount(&self, name: &str, repo: &Repo) -> String {
         self.server.mount(name, repo)
-    }
-
-    /// Returns the git server, with its log of requests.
-    pub fn server(&self) -> &HttpServer {
-        &self.server
     }
 
     /// Returns the base URL of the API.
@@ -111,20 +87,30 @@ impl GitHubApp {
         &self.private_key
     }
 
-    /// Gives tokens that expire after this time from now on; an hour when not set.
-    pub fn set_lifetime(&self, lifetime: Duration) {
-        *self.api.lifetime.lock().unwrap_or_else(PoisonError::into_inner) = lifetime;
-    }
-
     /// Returns how many tokens were given since the last [`GitHubApp::revoke`].
     pub fn tokens(&self) -> usize {
-        self.api.issued.count()
+        self.api.issued.tokens().len()
     }
 
     /// Accepts none of the tokens that were given so far.
     pub fn revoke(&self) {
-        self.api.issued.revoke();
+        self.api.issued.tokens().clear();
     }
+}
+
+/// Makes the key of an App: RSA, in the format in which GitHub gives it to people.
+fn generate() -> Result<(String, DecodingKey), Error> {
+    const PROGRAM: &str = "ssh-keygen";
+    let directory = run::directory("stoker-app-")?;
+    let file = directory.path().join("key");
+    let path = file.display().to_string();
+    let new = ["-q", "-N", "", "-C", "", "-t", "rsa", "-b", "2048", "-m", "PEM", "-f", &path];
+    run::program(PROGRAM, &new)?;
+    let public = run::program(PROGRAM, &["-e", "-m", "PKCS8", "-f", &path])?;
+    let private = std::fs::read_to_string(&file).map_err(Error::file(&file))?;
+    let public = DecodingKey::from_rsa_pem(public.as_bytes())
+        .map_err(|_| Error::NotAKey { program: PROGRAM })?;
+    Ok((private, public))
 }
 
 fn routes(api: Arc<Api>) -> Router {
@@ -175,16 +161,14 @@ impl Api {
     }
 
     fn issue(&self) -> serde_json::Value {
-        let lifetime = *self.lifetime.lock().unwrap_or_else(PoisonError::into_inner);
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
         let now = jiff::Timestamp::now();
         let seed = format!("{} {serial} {now}", std::process::id());
         let token = format!("ghs_{}", &sha256(&[seed.as_bytes()])[..36]);
-        self.issued.add(&token, Instant::now() + lifetime);
-        let expires = jiff::SignedDuration::try_from(lifetime).map_or(now, |life| now + life);
+        self.issued.tokens().push(token.clone());
         json!({
             "token": token,
-            "expires_at": expires.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            "expires_at": (now + LIFETIME).strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             "permissions": {"contents": "read", "metadata": "read"},
             "repository_selection": "selected",
         })

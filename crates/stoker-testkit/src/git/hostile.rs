@@ -119,24 +119,6 @@ pub fn names() -> Vec<HostileName> {
     names
 }
 
-/// Returns pairs of different names that some file systems take for one.
-pub fn twins() -> Vec<(&'static str, &'static str)> {
-    vec![
-        ("view.json", "View.json"),
-        ("STRASSE", "straße"),
-        ("caf\u{e9}", "cafe\u{301}"),
-        ("\u{212b}", "\u{e5}"),
-        ("file", "file."),
-        ("ıstanbul", "Istanbul"),
-    ]
-}
-
-/// Returns a path of at least `length` bytes made of names of 200 bytes.
-pub fn long_path(length: usize) -> String {
-    let parts = length / 201 + 1;
-    vec!["d".repeat(200); parts].join("/")
-}
-
 /// Returns a path `depth` directories deep.
 pub fn deep_path(depth: usize) -> String {
     "d/".repeat(depth) + "leaf"

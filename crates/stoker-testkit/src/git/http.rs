@@ -5,8 +5,6 @@
 //! What a *lying* server does is in [`bad`](super::bad).
 
 mod cgi;
-mod injection;
-mod issued;
 mod log;
 mod policy;
 mod serve;
@@ -23,10 +21,8 @@ use super::tls::Identity;
 use super::{Error, Repo, background};
 use policy::Policy;
 
-pub use injection::Injection;
-pub use issued::Issued;
 pub use log::{Credentials, Request};
-pub use policy::{Access, Auth, Protocol};
+pub use policy::{Access, Auth, Injection, Issued, Protocol};
 
 /// A smart HTTP server. It ends when it is dropped, with all sessions.
 #[derive(Debug)]

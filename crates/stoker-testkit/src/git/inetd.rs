@@ -34,12 +34,9 @@ struct Shared {
 
 impl Inetd {
     pub(super) fn start(program: Arc<Program>) -> Result<Self, Error> {
-        let runtime = background::runtime()?;
-        let listen = |source| Error::Listen { source };
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
+        let (listener, address) = background::listen()?;
         let shared = Arc::new(Shared::default());
-        let task = runtime.spawn(accept(listener, program, Arc::clone(&shared)));
+        let task = background::runtime()?.spawn(accept(listener, program, Arc::clone(&shared)));
         Ok(Self { address, shared, accepting: task.abort_handle() })
     }
 
@@ -59,7 +56,7 @@ impl Inetd {
 impl Drop for Inetd {
     fn drop(&mut self) {
         self.accepting.abort();
-        self.shared.end_all();
+        self.shared.sessions.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
@@ -92,9 +89,5 @@ impl Shared {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain_mut(|session| matches!(session.try_wait(), Ok(None)));
         sessions.push(session);
-    }
-
-    fn end_all(&self) {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

@@ -14,11 +14,6 @@ impl Repo {
         self.set_ref(&format!("refs/heads/{branch}"), commit)
     }
 
-    /// Deletes a branch.
-    pub fn delete_branch(&self, branch: &str) -> Result<(), Error> {
-        self.delete_ref(&format!("refs/heads/{branch}"))
-    }
-
     /// Makes or moves a lightweight tag.
     pub fn tag(&self, name: &str, target: &Oid) -> Result<(), Error> {
         self.set_ref(&format!("refs/tags/{name}"), target)
@@ -38,18 +33,13 @@ impl Repo {
         Ok(tag)
     }
 
-    /// Deletes a tag.
-    pub fn delete_tag(&self, name: &str) -> Result<(), Error> {
-        self.delete_ref(&format!("refs/tags/{name}"))
-    }
-
     /// Points any ref, by its full name, at any object.
     pub fn set_ref(&self, name: &str, target: &Oid) -> Result<(), Error> {
         self.git(["update-ref", name, target.as_str()]).map(drop)
     }
 
     /// Deletes any ref by its full name.
-    pub fn delete_ref(&self, name: &str) -> Result<(), Error> {
+    pub(super) fn delete_ref(&self, name: &str) -> Result<(), Error> {
         self.git(["update-ref", "-d", name]).map(drop)
     }
 

@@ -21,8 +21,7 @@ pub struct Repo {
 impl Repo {
     /// Makes a repository without any commit.
     pub fn empty() -> Result<Self, Error> {
-        let root =
-            TempDir::with_prefix("stoker-git-").map_err(Error::file(std::env::temp_dir()))?;
+        let root = run::directory("stoker-git-")?;
         let init =
             ["init", "--quiet", "--bare", "--template=", "--initial-branch=main", "repo.git"];
         run::run(root.path(), init)?;

@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use tempfile::TempDir;
+
 use super::Error;
 use crate::process::{self, Guarded};
 
@@ -45,8 +47,23 @@ pub(super) fn finish(mut git: Command, input: &[u8]) -> Result<Vec<u8>, Error> {
     check(&program, output)
 }
 
+/// Runs another program and returns what it printed.
+pub(super) fn program(name: &'static str, arguments: &[&str]) -> Result<String, Error> {
+    let start = |source| Error::Start { program: name, source };
+    let mut command = process::command(name).map_err(start)?;
+    pipe(command.args(arguments));
+    let output = Guarded::spawn(command).map_err(start)?.output();
+    let output = output.map_err(|source| Error::Talk { program: name, source })?;
+    Ok(String::from_utf8_lossy(&check(name, output)?).into_owned())
+}
+
+/// Makes a directory that is gone with the value.
+pub(super) fn directory(prefix: &str) -> Result<TempDir, Error> {
+    TempDir::with_prefix(prefix).map_err(Error::file(std::env::temp_dir()))
+}
+
 /// Connects all three streams of a program to us.
-pub(super) fn pipe(command: &mut Command) {
+fn pipe(command: &mut Command) {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
 }
 

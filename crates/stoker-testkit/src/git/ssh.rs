@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::inetd::Inetd;
-use super::{Error, Repo};
+use super::{Error, Repo, run};
 use config::Separation;
 
 pub use key::Kind;
@@ -34,9 +34,9 @@ pub struct SshServer {
 impl SshServer {
     /// Starts a server with fresh host keys and one user key of each kind.
     pub fn start() -> Result<Self, Error> {
-        let directory =
-            TempDir::with_prefix("stoker-ssh-").map_err(Error::file(std::env::temp_dir()))?;
-        let user = config::current_user()?;
+        let directory = run::directory("stoker-ssh-")?;
+        // The only one that an ordinary user's sshd can let in.
+        let user = run::program("id", &["-un"])?.trim().to_owned();
         key::make_host_keys(directory.path())?;
         key::make_user_keys(directory.path())?;
         config::write(directory.path())?;

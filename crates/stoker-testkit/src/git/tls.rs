@@ -1,6 +1,6 @@
 //! A private certificate authority, and server certificates with every flaw worth testing (B12).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rcgen::{
@@ -12,7 +12,7 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tempfile::TempDir;
 
-use super::Error;
+use super::{Error, run};
 
 /// A certificate authority that only this test knows.
 #[derive(Debug)]
@@ -44,8 +44,7 @@ pub struct Identity {
 impl Authority {
     /// Makes a new authority; its certificate is in [`Authority::file`].
     pub fn new() -> Result<Self, Error> {
-        let directory =
-            TempDir::with_prefix("stoker-ca-").map_err(Error::file(std::env::temp_dir()))?;
+        let directory = run::directory("stoker-ca-")?;
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "Stoker Test CA");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -59,7 +58,7 @@ impl Authority {
 
     /// Returns the PEM file with the authority's certificate: what a client must trust.
     pub fn file(&self) -> PathBuf {
-        self.path().join("ca.pem")
+        self.directory.path().join("ca.pem")
     }
 
     /// Issues a server certificate.
@@ -84,10 +83,6 @@ impl Authority {
         };
         let certificate = signed.map_err(certificate)?.der().clone();
         Ok(Identity { certificate, key: key.into() })
-    }
-
-    fn path(&self) -> &Path {
-        self.directory.path()
     }
 }
 

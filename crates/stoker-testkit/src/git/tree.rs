@@ -35,21 +35,14 @@ pub enum Mode {
 
 /// The bytes of a blob. Big ones are described and made while they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Content {
     /// Exactly these bytes.
     Bytes(Vec<u8>),
     /// This many bytes that do not compress, the same for the same seed.
-    Noise {
-        /// Decides the bytes.
-        seed: u64,
-        /// How many.
-        length: u64,
-    },
+    Noise { seed: u64, length: u64 },
     /// This many zero bytes: huge on disk, nothing on the wire.
-    Zeros {
-        /// How many.
-        length: u64,
-    },
+    Zeros { length: u64 },
 }
 
 impl Tree {
@@ -100,12 +93,6 @@ impl Tree {
         self.entry(path, Entry::Blob(Mode::File, Content::Zeros { length }))
     }
 
-    /// Adds a gitlink without a `.gitmodules` entry.
-    #[must_use]
-    pub fn gitlink(self, path: impl AsRef<[u8]>, commit: &Oid) -> Self {
-        self.entry(path, Entry::Gitlink(commit.clone()))
-    }
-
     /// Adds a submodule: the gitlink, and its section in `.gitmodules`.
     #[must_use]
     pub fn submodule(self, path: &str, url: &str, commit: &Oid) -> Self {
@@ -115,7 +102,7 @@ impl Tree {
         };
         let section = format!("[submodule \"{path}\"]\n\tpath = {path}\n\turl = {url}\n");
         modules.extend_from_slice(section.as_bytes());
-        self.gitlink(path, commit).file(".gitmodules", modules)
+        self.entry(path, Entry::Gitlink(commit.clone())).file(".gitmodules", modules)
     }
 
     /// Adds a Git LFS pointer to an object of `size` bytes, which is nowhere.
@@ -152,11 +139,5 @@ impl Tree {
     /// Says whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
-    }
-}
-
-impl Extend<(Vec<u8>, Entry)> for Tree {
-    fn extend<I: IntoIterator<Item = (Vec<u8>, Entry)>>(&mut self, entries: I) {
-        self.entries.extend(entries);
     }
 }

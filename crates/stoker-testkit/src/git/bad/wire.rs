@@ -3,8 +3,8 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
@@ -14,8 +14,44 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
-use super::fault::{Fault, Kind, Repeat};
 use crate::git::{Error, background};
+
+/// What happens to the wire, and before which byte of all answers together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fault {
+    at: u64,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Stall,
+    Drip(Duration),
+    Reset,
+    Close,
+}
+
+impl Fault {
+    /// Sends `at` bytes and then nothing, with the connection open.
+    pub fn stall(at: u64) -> Self {
+        Self { at, kind: Kind::Stall }
+    }
+
+    /// Sends `at` bytes, and from then on one byte per `pause`.
+    pub fn drip(at: u64, pause: Duration) -> Self {
+        Self { at, kind: Kind::Drip(pause) }
+    }
+
+    /// Sends `at` bytes and resets the connection.
+    pub fn reset(at: u64) -> Self {
+        Self { at, kind: Kind::Reset }
+    }
+
+    /// Sends `at` bytes and closes the connection politely, in the middle of the answer.
+    pub fn close(at: u64) -> Self {
+        Self { at, kind: Kind::Close }
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Wire {
@@ -24,29 +60,18 @@ pub(super) struct Wire {
     accepting: AbortHandle,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shared {
     fault: watch::Sender<Option<Fault>>,
     sent: AtomicU64,
-    connections: AtomicUsize,
-    faults: Mutex<usize>,
-    happened: Condvar,
+    faults: AtomicUsize,
 }
 
 impl Wire {
     pub(super) fn start(server: SocketAddr) -> Result<Self, Error> {
-        let runtime = background::runtime()?;
-        let listen = |source| Error::Listen { source };
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
-        let shared = Arc::new(Shared {
-            fault: watch::Sender::new(None),
-            sent: AtomicU64::new(0),
-            connections: AtomicUsize::new(0),
-            faults: Mutex::new(0),
-            happened: Condvar::new(),
-        });
-        let task = runtime.spawn(accept(listener, server, Arc::clone(&shared)));
+        let (listener, address) = background::listen()?;
+        let shared = Arc::new(Shared::default());
+        let task = background::runtime()?.spawn(accept(listener, server, Arc::clone(&shared)));
         Ok(Self { address, shared, accepting: task.abort_handle() })
     }
 
@@ -63,18 +88,8 @@ impl Wire {
         self.shared.sent.load(Ordering::SeqCst)
     }
 
-    pub(super) fn connections(&self) -> usize {
-        self.shared.connections.load(Ordering::Relaxed)
-    }
-
     pub(super) fn faults(&self) -> usize {
-        *self.shared.faults.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn wait_for_faults(&self, count: usize, timeout: Duration) -> bool {
-        let faults = self.shared.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.shared.happened.wait_timeout_while(faults, timeout, |seen| *seen < count);
-        waited.is_ok_and(|(seen, _)| *seen >= count)
+        self.shared.faults.load(Ordering::SeqCst)
     }
 }
 
@@ -88,7 +103,6 @@ impl Drop for Wire {
 async fn accept(listener: TcpListener, server: SocketAddr, shared: Arc<Shared>) {
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
-        shared.connections.fetch_add(1, Ordering::Relaxed);
         connections.spawn(carry(client, server, Arc::clone(&shared)));
         while connections.try_join_next().is_some() {}
     }
@@ -162,7 +176,7 @@ impl Answers {
 
     async fn suffer(&mut self, fault: Fault, rest: &[u8]) -> io::Result<usize> {
         if !self.dripping {
-            self.shared.happened(fault);
+            self.shared.faults.fetch_add(1, Ordering::SeqCst);
         }
         match fault.kind {
             // Until the test changes its mind.
@@ -204,19 +218,5 @@ impl Shared {
             (Err(_), Some(fault)) => Step::Break(fault),
             (Err(_), None) => Step::Send(wanted),
         }
-    }
-
-    fn happened(&self, fault: Fault) {
-        if fault.repeat == Repeat::Once {
-            self.fault.send_if_modified(|now| {
-                // Silently: the connection that broke stays broken.
-                if *now == Some(fault) {
-                    *now = None;
-                }
-                false
-            });
-        }
-        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.happened.notify_all();
     }
 }

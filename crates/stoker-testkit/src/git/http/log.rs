@@ -50,11 +50,6 @@ impl Request {
     pub fn is_discovery(&self) -> bool {
         self.method == "GET" && self.path.ends_with("/info/refs")
     }
-
-    /// Says whether this talks to `upload-pack`: lists refs (v2) or fetches.
-    pub fn is_upload_pack(&self) -> bool {
-        self.method == "POST" && self.path.ends_with("/git-upload-pack")
-    }
 }
 
 #[derive(Debug, Default)]

@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::{HeaderMap, Uri, header};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::injection::Injection;
-use super::issued::{self, Issued};
 use super::log::Credentials;
+
+/// The user name that goes with a token, as GitHub has it.
+const TOKEN_USER: &str = "x-access-token";
 
 /// The credentials that a server asks for.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -23,8 +24,21 @@ pub enum Auth {
     Basic(String, String),
     /// A bearer token.
     Bearer(String),
-    /// Any token that this server has given and that has not expired, as a password.
+    /// Any token that this server has given, as a password.
     Issued(Issued),
+}
+
+/// The tokens that a server has given out and accepts, shared by the part that gives them and the
+/// part that checks them.
+#[derive(Clone, Default)]
+pub struct Issued(Arc<Mutex<Vec<String>>>);
+
+/// An answer that the server gives by itself, to some requests: outages, limits, refusals.
+#[derive(Debug, Clone)]
+pub struct Injection {
+    pub(super) status: u16,
+    pub(super) html: Option<String>,
+    times: Option<usize>,
 }
 
 /// What clients may do.
@@ -75,6 +89,54 @@ pub(super) struct Policy {
     pub(super) injections: Vec<Injection>,
     mounts: BTreeMap<String, PathBuf>,
     redirects: BTreeMap<String, (u16, String)>,
+}
+
+impl Issued {
+    pub(in crate::git) fn tokens(&self) -> MutexGuard<'_, Vec<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Two handles of the same list are equal.
+impl PartialEq for Issued {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Issued {}
+
+impl Injection {
+    /// Answers every request with this status.
+    pub fn status(status: u16) -> Self {
+        Self { status, html: None, times: None }
+    }
+
+    /// Ends after `count` answers.
+    #[must_use]
+    pub fn times(mut self, count: usize) -> Self {
+        self.times = Some(count);
+        self
+    }
+
+    /// Adds a body of HTML: text that must never be shown to a user.
+    #[must_use]
+    pub fn html(mut self, body: impl Into<String>) -> Self {
+        self.html = Some(body.into());
+        self
+    }
+
+    /// Counts one request, and says whether this is the answer to it.
+    fn fires(&mut self) -> bool {
+        match &mut self.times {
+            None => true,
+            Some(0) => false,
+            Some(left) => {
+                *left -= 1;
+                true
+            }
+        }
+    }
 }
 
 impl Policy {
@@ -131,7 +193,7 @@ impl Auth {
             Self::Bearer(token) => format!("Bearer {token}"),
             Self::Issued(tokens) => {
                 return match presented(given.as_bytes()) {
-                    Some(token) if tokens.accepts(&token, Instant::now()) => Credentials::Right,
+                    Some(token) if tokens.tokens().contains(&token) => Credentials::Right,
                     _ => Credentials::Wrong,
                 };
             }
@@ -166,7 +228,7 @@ impl std::fmt::Debug for Auth {
 fn presented(header: &[u8]) -> Option<String> {
     let pair = STANDARD.decode(header.strip_prefix(b"Basic ")?).ok()?;
     let (user, token) = std::str::from_utf8(&pair).ok()?.split_once(':')?;
-    (user == issued::USER).then(|| token.to_owned())
+    (user == TOKEN_USER).then(|| token.to_owned())
 }
 
 /// Splits `/plant.git/info/refs` into `plant` and `/info/refs`.
@@ -185,14 +247,6 @@ mod tests {
             Decision::Inject(injection) => Some(injection.status),
             _ => None,
         }
-    }
-
-    #[test]
-    fn injections_skip_count_and_end() {
-        let mut policy = Policy::default();
-        policy.injections.push(Injection::status(503).after(1).times(2));
-        let statuses: Vec<_> = (0..5).map(|_| status(&mut policy)).collect();
-        assert_eq!(statuses, [None, Some(503), Some(503), None, None]);
     }
 
     #[test]

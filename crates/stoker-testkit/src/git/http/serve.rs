@@ -8,9 +8,8 @@ use axum::extract;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use futures::TryStreamExt;
 
-use super::injection::Injection;
 use super::log::Entry;
-use super::policy::Decision;
+use super::policy::{Decision, Injection};
 use super::{State, cgi};
 
 pub(super) fn router(state: Arc<State>) -> Router {
@@ -63,9 +62,6 @@ fn injected(injection: &Injection) -> Response<Body> {
     let mut response = plain(injection.status);
     if injection.status == 401 {
         response = with_header(response, header::WWW_AUTHENTICATE, "Basic realm=\"stoker test\"");
-    }
-    if let Some(delay) = injection.retry_after {
-        response = with_header(response, header::RETRY_AFTER, &delay.as_secs().to_string());
     }
     if let Some(html) = &injection.html {
         response = with_header(response, header::CONTENT_TYPE, "text/html; charset=utf-8");

@@ -40,7 +40,7 @@ pub(in crate::git) fn write_commit(
 ) -> io::Result<()> {
     let Place { reference, parent, tick, mark } = place;
     writeln!(out, "commit {reference}\nmark :{mark}\ncommitter {PERSON} {}", date(*tick))?;
-    write_data(out, edit.message.as_bytes())?;
+    write_data(out, b"Change")?;
     if let Some(parent) = parent {
         writeln!(out, "from {parent}")?;
     }

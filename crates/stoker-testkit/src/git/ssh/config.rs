@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::key::{AUTHORIZED, KINDS};
-use crate::git::{Error, run};
-use crate::process::{self, Guarded};
+use crate::git::Error;
+use crate::process;
 
 /// The configuration file below the server's directory.
 pub(super) const FILE: &str = "sshd_config";
@@ -77,17 +77,4 @@ pub(super) fn write(directory: &Path) -> Result<(), Error> {
     );
     let file = directory.join(FILE);
     std::fs::write(&file, text).map_err(Error::file(&file))
-}
-
-/// Returns the name of the user that runs the test: the only one that an ordinary user's sshd can
-/// let in.
-pub(super) fn current_user() -> Result<String, Error> {
-    let start = |source| Error::Start { program: "id", source };
-    let mut id = process::command("id").map_err(start)?;
-    id.arg("-un");
-    run::pipe(&mut id);
-    let output = Guarded::spawn(id).map_err(start)?.output();
-    let output = output.map_err(|source| Error::Talk { program: "id", source })?;
-    let name = run::check("id -un", output)?;
-    Ok(String::from_utf8_lossy(&name).trim().to_owned())
 }

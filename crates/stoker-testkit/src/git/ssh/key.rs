@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::git::{Error, run};
-use crate::process::{self, Guarded};
 
 /// The `known_hosts` file of the server's clients.
 pub(super) const KNOWN_HOSTS: &str = "known_hosts";
@@ -67,18 +66,13 @@ pub(super) fn known_hosts(directory: &Path, address: SocketAddr) -> Result<Strin
 pub(super) fn generate(kind: Kind, file: &Path) -> Result<(), Error> {
     // ssh-keygen asks before it overwrites; there may be nothing to overwrite.
     std::fs::remove_file(file).ok();
-    let start = |source| Error::Start { program: "ssh-keygen", source };
-    let mut keygen = process::command("ssh-keygen").map_err(start)?;
-    keygen.args(["-q", "-N", "", "-C", "stoker-test", "-t"]);
-    match kind {
-        Kind::Ed25519 => keygen.arg("ed25519"),
-        Kind::Rsa => keygen.args(["rsa", "-b", "2048"]),
+    let kind: &[&str] = match kind {
+        Kind::Ed25519 => &["-t", "ed25519"],
+        Kind::Rsa => &["-t", "rsa", "-b", "2048"],
     };
-    keygen.arg("-f").arg(file);
-    run::pipe(&mut keygen);
-    let output = Guarded::spawn(keygen).map_err(start)?.output();
-    let output = output.map_err(|source| Error::Talk { program: "ssh-keygen", source })?;
-    run::check("ssh-keygen", output).map(drop)
+    let path = file.display().to_string();
+    let rest = ["-q", "-N", "", "-C", "stoker-test", "-f", &path];
+    run::program("ssh-keygen", &[kind, &rest].concat()).map(drop)
 }
 
 fn public(file: &Path) -> Result<String, Error> {
