@@ -3,14 +3,10 @@
 //! Names are bytes, so that hostile ones can be said. Nothing here follows a symbolic link.
 //! Directories that hold something are implied by it; only empty ones are part of the value.
 
-mod difference;
 mod disk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::{Path, PathBuf};
-
-use tempfile::TempDir;
 
 /// What is at a path.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -31,10 +27,6 @@ pub enum Node {
 /// A tree: relative paths with `/` between their parts, and what is there.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Tree(BTreeMap<Vec<u8>, Node>);
-
-/// A tree on disk that goes away with this value.
-#[derive(Debug)]
-pub struct TempTree(TempDir);
 
 /// Makes a tree of plain files (mode 0644) from paths and contents.
 pub fn tree<P, C>(files: impl IntoIterator<Item = (P, C)>) -> Tree
@@ -113,6 +105,30 @@ impl Tree {
         Self(inside.map(|(path, node)| (path[dir.len() + 1..].to_vec(), node.clone())).collect())
     }
 
+    /// Panics with the difference unless this tree, the actual one, is as expected.
+    #[track_caller]
+    pub fn assert_is(&self, expected: &Self) {
+        let difference = self.difference(expected);
+        assert!(difference.is_empty(), "the tree is not as expected:\n{difference}");
+    }
+
+    /// One line for each path: `+` unexpected, `-` missing, `~` other than expected.
+    fn difference(&self, expected: &Self) -> String {
+        let paths: BTreeSet<&[u8]> = self.iter().chain(expected.iter()).map(|(it, _)| it).collect();
+        let line = |path: &[u8]| {
+            let name = path.escape_ascii();
+            match (self.get(path), expected.get(path)) {
+                (actual, expected) if actual == expected => String::new(),
+                (Some(actual), Some(expected)) => {
+                    format!("~ {name} {actual:?}, expected {expected:?}\n")
+                }
+                (Some(actual), None) => format!("+ {name} {actual:?}\n"),
+                (None, expected) => format!("- {name} {:?}\n", expected.expect("one has it")),
+            }
+        };
+        paths.into_iter().map(line).collect()
+    }
+
     fn with(mut self, path: impl AsRef<[u8]>, node: Node) -> Self {
         let path = path.as_ref();
         assert!(is_plain(path), "{} is no plain relative path", path.escape_ascii());
@@ -162,42 +178,6 @@ impl fmt::Debug for Node {
             Self::Symlink(target) => write!(f, "-> {}", target.escape_ascii()),
             Self::EmptyDir => f.write_str("(empty directory)"),
         }
-    }
-}
-
-impl TempTree {
-    /// Makes a temporary directory with nothing in it.
-    pub fn empty() -> Self {
-        Self(TempDir::new().expect("a test may write to the temporary directory"))
-    }
-
-    /// Puts a tree into a temporary directory.
-    pub fn of(tree: &Tree) -> Self {
-        let temp = Self::empty();
-        temp.write(tree);
-        temp
-    }
-
-    /// Returns the directory.
-    pub fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    /// Returns a path in the directory.
-    pub fn join(&self, path: impl AsRef<Path>) -> PathBuf {
-        self.path().join(path)
-    }
-
-    /// Puts a tree into the directory, over what is there.
-    #[track_caller]
-    pub fn write(&self, tree: &Tree) {
-        tree.write_to(self.path()).expect("a test's tree fits onto its own directory");
-    }
-
-    /// Reads what is in the directory now.
-    #[track_caller]
-    pub fn read(&self) -> Tree {
-        Tree::read(self.path()).expect("a test may read its own directory")
     }
 }
 

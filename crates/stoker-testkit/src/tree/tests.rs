@@ -3,8 +3,19 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 
 use proptest::prelude::*;
+use tempfile::TempDir;
 
 use super::*;
+
+fn on_disk(tree: &Tree) -> TempDir {
+    let directory = TempDir::new().unwrap();
+    tree.write_to(directory.path()).unwrap();
+    directory
+}
+
+fn read(directory: &TempDir) -> Tree {
+    Tree::read(directory.path()).unwrap()
+}
 
 #[test]
 fn what_is_written_is_what_is_read() {
@@ -16,47 +27,47 @@ fn what_is_written_is_what_is_read() {
         .symlink("dangling", "/nowhere/at/all")
         .symlink("up", "..")
         .dir("empty/er");
-    TempTree::of(&value).read().assert_is(&value);
+    read(&on_disk(&value)).assert_is(&value);
 }
 
 #[test]
 fn links_are_read_as_links_even_when_they_lead_outside_or_in_circles() {
-    let outside = TempTree::of(&tree([("secret", "s")]));
+    let outside = on_disk(&tree([("secret", "s")]));
     let target = outside.path().to_str().unwrap();
     let value = Tree::default().symlink("out", target).symlink("loop", "loop");
-    TempTree::of(&value).read().assert_is(&value);
+    read(&on_disk(&value)).assert_is(&value);
 }
 
 #[test]
 fn writing_over_a_link_replaces_it_and_leaves_its_target_alone() {
-    let outside = TempTree::of(&tree([("file", "untouched")]));
-    let target = outside.join("file");
-    let temp = TempTree::of(&Tree::default().symlink("a", target.to_str().unwrap()));
-    temp.write(&tree([("a", "new")]));
-    temp.read().assert_is(&tree([("a", "new")]));
-    outside.read().assert_is(&tree([("file", "untouched")]));
+    let outside = on_disk(&tree([("file", "untouched")]));
+    let target = outside.path().join("file");
+    let temp = on_disk(&Tree::default().symlink("a", target.to_str().unwrap()));
+    tree([("a", "new")]).write_to(temp.path()).unwrap();
+    read(&temp).assert_is(&tree([("a", "new")]));
+    read(&outside).assert_is(&tree([("file", "untouched")]));
 }
 
 #[test]
 fn writing_below_a_link_is_refused() {
-    let outside = TempTree::empty();
-    let temp = TempTree::of(&Tree::default().symlink("dir", outside.path().to_str().unwrap()));
+    let outside = TempDir::new().unwrap();
+    let temp = on_disk(&Tree::default().symlink("dir", outside.path().to_str().unwrap()));
     let refused = tree([("dir/file", "x")]).write_to(temp.path()).unwrap_err();
     assert_eq!(refused.kind(), std::io::ErrorKind::NotADirectory);
-    outside.read().assert_is(&Tree::default());
+    read(&outside).assert_is(&Tree::default());
 }
 
 #[test]
 fn what_was_there_stays_unless_it_is_replaced() {
-    let temp = TempTree::of(&tree([("a", "1"), ("dir/b", "2")]));
-    temp.write(&tree([("dir/c", "3"), ("a", "4")]));
-    temp.read().assert_is(&tree([("a", "4"), ("dir/b", "2"), ("dir/c", "3")]));
+    let temp = on_disk(&tree([("a", "1"), ("dir/b", "2")]));
+    tree([("dir/c", "3"), ("a", "4")]).write_to(temp.path()).unwrap();
+    read(&temp).assert_is(&tree([("a", "4"), ("dir/b", "2"), ("dir/c", "3")]));
 }
 
 #[test]
 fn sockets_are_an_error_that_names_them() {
-    let temp = TempTree::empty();
-    let _socket = UnixListener::bind(temp.join("socket")).unwrap();
+    let temp = TempDir::new().unwrap();
+    let _socket = UnixListener::bind(temp.path().join("socket")).unwrap();
     let error = Tree::read(temp.path()).unwrap_err();
     assert_eq!(error.to_string(), "socket is neither file, link nor directory");
 }
@@ -64,9 +75,9 @@ fn sockets_are_an_error_that_names_them() {
 #[test]
 fn a_changed_mode_is_a_difference() {
     let value = tree([("a", "")]);
-    let temp = TempTree::of(&value);
-    fs::set_permissions(temp.join("a"), fs::Permissions::from_mode(0o600)).unwrap();
-    assert_ne!(temp.read(), value);
+    let temp = on_disk(&value);
+    fs::set_permissions(temp.path().join("a"), fs::Permissions::from_mode(0o600)).unwrap();
+    assert_ne!(read(&temp), value);
 }
 
 #[test]
@@ -74,7 +85,7 @@ fn a_difference_names_each_path_and_both_sides() {
     let actual = tree([("same", "s"), ("more", "m"), ("other", "1")]).symlink("kind", "x");
     let expected = tree([("same", "s"), ("less", "l"), ("other", "2"), ("kind", "x")]);
     assert_eq!(
-        actual.difference(&expected).to_string(),
+        actual.difference(&expected),
         "~ kind -> x, expected 0644 \"x\"\n\
          - less 0644 \"l\"\n\
          + more 0644 \"m\"\n\
@@ -144,7 +155,7 @@ proptest! {
 
     #[test]
     fn any_tree_survives_the_way_to_the_disk_and_back(value in any_tree()) {
-        let read = TempTree::of(&value).read();
+        let read = read(&on_disk(&value));
         prop_assert!(read.difference(&value).is_empty(), "{}", read.difference(&value));
     }
 }
