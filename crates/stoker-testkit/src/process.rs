@@ -15,18 +15,20 @@
 //! it.
 
 mod fence;
-mod lookup;
 mod spawner;
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Output};
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
-pub use lookup::find_program;
+/// Directories that Debian keeps from the `PATH` of ordinary users.
+const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// A process that hangs in the kernel must not hang the test.
 const DEATH_TAKES_AT_MOST: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
@@ -45,6 +47,27 @@ pub struct Guarded {
 pub fn command(program: impl AsRef<OsStr>) -> io::Result<Command> {
     let program = find_program(program.as_ref())?;
     fence::wrap(&program)
+}
+
+/// Returns the path of an installed program: on `PATH`, then in the directories of the system.
+///
+/// A name with a slash is taken as it is. The error names the program.
+pub fn find_program(name: &OsStr) -> io::Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories: Vec<PathBuf> = if name.as_encoded_bytes().contains(&b'/') {
+        vec![PathBuf::new()]
+    } else {
+        std::env::split_paths(&path).chain(SYSTEM_DIRECTORIES.map(PathBuf::from)).collect()
+    };
+    let mut files = directories.iter().map(|directory| directory.join(name));
+    files.find(|file| is_executable(file)).ok_or_else(|| {
+        let reason = format!("program {} is not installed", name.display());
+        io::Error::new(io::ErrorKind::NotFound, reason)
+    })
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 impl Guarded {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use super::lookup::find_program;
+use super::find_program;
 
 /// Ends at once if we died before the parent-death signal was armed: the shell's parent is then
 /// somebody else. `$0` is our process id.
