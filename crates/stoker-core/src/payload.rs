@@ -30,29 +30,23 @@ pub use decision::{Annotations, Outcome, Situation, decide, recheck};
 pub use repository::is_same as is_same_repository;
 pub use scan::{Fields, NotJson, Scalar, Scanner};
 
-/// A kind of push event, such as GitHub's.
-pub trait Format: Sync {
-    /// Who sends it.
-    fn source(&self) -> Requester;
+/// Reads a delivery, or says that it is not of this format.
+pub type Format = fn(&Delivery<'_>) -> Option<Hint>;
 
-    /// Reads a delivery, or says that it is not of this format.
-    fn read(&self, delivery: &Delivery<'_>) -> Option<Hint>;
-}
-
-/// Tried in this order; the first that recognises the body counts.
+/// Who sends which format, tried in this order; the first that recognises the body counts.
 ///
 /// Gitea sends GitHub's headers as well, so it comes first. Formats with a header come before
 /// those that are recognised by their shape.
-pub const FORMATS: &[&dyn Format] = &[
-    &gitea::Gitea,
-    &github::Github,
-    &gitlab::Gitlab,
-    &bitbucket::Bitbucket,
-    &flux::Flux,
-    &azure_devops::AzureDevops,
-    &argocd::Argocd,
-    &kargo::Kargo,
-    &generic::Generic,
+pub const FORMATS: &[(Requester, Format)] = &[
+    (Requester::Gitea, gitea::read),
+    (Requester::Github, github::read),
+    (Requester::Gitlab, gitlab::read),
+    (Requester::Bitbucket, bitbucket::read),
+    (Requester::Flux, flux::read),
+    (Requester::Azuredevops, azure_devops::read),
+    (Requester::Argocd, argocd::read),
+    (Requester::Kargo, kargo::read),
+    (Requester::Generic, generic::read),
 ];
 
 /// What was delivered: headers and the fields of the body.
@@ -99,14 +93,10 @@ pub struct Hint {
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Event {
     /// These branches and tags were pushed, in one go.
-    Push {
-        /// The branches.
-        branches: Vec<String>,
-        /// The tags.
-        tags: Vec<String>,
-    },
+    Push { branches: Vec<String>, tags: Vec<String> },
     /// A ref is asked for: by a release, a promotion or a person.
     Request(String),
     /// Nothing that asks for anything; the text says what.
@@ -152,7 +142,7 @@ impl<'a> Delivery<'a> {
 
 /// Returns what the delivery says, by the first format that recognises it.
 pub fn recognise(delivery: &Delivery<'_>) -> Option<Hint> {
-    FORMATS.iter().find_map(|format| format.read(delivery))
+    FORMATS.iter().find_map(|(_, read)| read(delivery))
 }
 
 /// Splits a full ref: `refs/heads/main` is a push to `main`, `refs/tags/v1` the tag `v1`.

@@ -37,9 +37,9 @@ pub(crate) fn read(source: Requester, header: Option<&'static str>, input: &[u8]
     let named = |name| Header { name, value: event.to_owned() };
     let headers: Vec<Header> = header.into_iter().map(named).collect();
     let delivery = Delivery { headers: &headers, fields: &fields };
-    let format = FORMATS.iter().find(|format| format.source() == source);
-    let format = format.expect("every sender but the command line has a format");
-    if let Some(hint) = format.read(&delivery) {
+    let format = FORMATS.iter().find(|(sender, _)| *sender == source);
+    let (_, read) = format.expect("every sender but the command line has a format");
+    if let Some(hint) = read(&delivery) {
         assert_eq!(hint.source, source);
         check(&hint);
     }

@@ -3,28 +3,18 @@
 use stoker_api::condition::Requester;
 
 use super::scan::LISTED;
-use super::{Delivery, Event, Format, Hint, is_zero};
+use super::{Delivery, Event, Hint, is_zero};
 
-/// Azure DevOps.
-#[derive(Debug)]
-pub(super) struct AzureDevops;
-
-impl Format for AzureDevops {
-    fn source(&self) -> Requester {
-        Requester::Azuredevops
-    }
-
-    fn read(&self, delivery: &Delivery<'_>) -> Option<Hint> {
-        let kind = delivery.text("eventType")?;
-        delivery.text("publisherId").filter(|publisher| *publisher == "tfs")?;
-        let event = if kind == "git.push" {
-            pushed(delivery)
-        } else {
-            Event::Nothing("this kind of event asks for nothing")
-        };
-        let repository = delivery.text("resource/repository/remoteUrl").and_then(path_of);
-        Some(Hint { source: self.source(), repository, event, at: None })
-    }
+pub(super) fn read(delivery: &Delivery<'_>) -> Option<Hint> {
+    let kind = delivery.text("eventType")?;
+    delivery.text("publisherId").filter(|publisher| *publisher == "tfs")?;
+    let event = if kind == "git.push" {
+        pushed(delivery)
+    } else {
+        Event::Nothing("this kind of event asks for nothing")
+    };
+    let repository = delivery.text("resource/repository/remoteUrl").and_then(path_of);
+    Some(Hint { source: Requester::Azuredevops, repository, event, at: None })
 }
 
 fn pushed(delivery: &Delivery<'_>) -> Event {

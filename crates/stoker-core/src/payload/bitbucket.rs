@@ -3,28 +3,16 @@
 use stoker_api::condition::Requester;
 
 use super::scan::LISTED;
-use super::{Delivery, Event, Format, Hint};
+use super::{Delivery, Event, Hint};
 
-/// Bitbucket.
-#[derive(Debug)]
-pub(super) struct Bitbucket;
-
-impl Format for Bitbucket {
-    fn source(&self) -> Requester {
-        Requester::Bitbucket
-    }
-
-    fn read(&self, delivery: &Delivery<'_>) -> Option<Hint> {
-        let (event, repository) = match delivery.header("x-event-key")? {
-            "repo:push" => {
-                (cloud(delivery), delivery.text("repository/full_name").map(str::to_owned))
-            }
-            "repo:refs_changed" => (server(delivery), of_server(delivery)),
-            "diagnostics:ping" => (Event::Nothing("a ping"), None),
-            _ => (Event::Nothing("this kind of event asks for nothing"), None),
-        };
-        Some(Hint { source: self.source(), repository, event, at: None })
-    }
+pub(super) fn read(delivery: &Delivery<'_>) -> Option<Hint> {
+    let (event, repository) = match delivery.header("x-event-key")? {
+        "repo:push" => (cloud(delivery), delivery.text("repository/full_name").map(str::to_owned)),
+        "repo:refs_changed" => (server(delivery), of_server(delivery)),
+        "diagnostics:ping" => (Event::Nothing("a ping"), None),
+        _ => (Event::Nothing("this kind of event asks for nothing"), None),
+    };
+    Some(Hint { source: Requester::Bitbucket, repository, event, at: None })
 }
 
 fn of_server(delivery: &Delivery<'_>) -> Option<String> {

@@ -5,33 +5,23 @@
 
 use stoker_api::condition::Requester;
 
-use super::{Delivery, Event, Format, Hint, event_of};
+use super::{Delivery, Event, Hint, event_of};
 
-/// Flux.
-#[derive(Debug)]
-pub(super) struct Flux;
-
-impl Format for Flux {
-    fn source(&self) -> Requester {
-        Requester::Flux
+pub(super) fn read(delivery: &Delivery<'_>) -> Option<Hint> {
+    let is_flux = delivery.header("gotk-component").is_some()
+        || (delivery.text("reportingController").is_some()
+            && delivery.text("involvedObject/kind").is_some());
+    if !is_flux {
+        return None;
     }
-
-    fn read(&self, delivery: &Delivery<'_>) -> Option<Hint> {
-        let is_flux = delivery.header("gotk-component").is_some()
-            || (delivery.text("reportingController").is_some()
-                && delivery.text("involvedObject/kind").is_some());
-        if !is_flux {
-            return None;
-        }
-        let paths = [
-            "metadata/revision",
-            "metadata/source.toolkit.fluxcd.io/revision",
-            "metadata/kustomize.toolkit.fluxcd.io/revision",
-        ];
-        let revision = paths.iter().find_map(|path| delivery.text(path));
-        let event = revision.map_or(Event::Nothing("the event names no revision"), moved);
-        Some(Hint { source: self.source(), repository: None, event, at: None })
-    }
+    let paths = [
+        "metadata/revision",
+        "metadata/source.toolkit.fluxcd.io/revision",
+        "metadata/kustomize.toolkit.fluxcd.io/revision",
+    ];
+    let revision = paths.iter().find_map(|path| delivery.text(path));
+    let event = revision.map_or(Event::Nothing("the event names no revision"), moved);
+    Some(Hint { source: Requester::Flux, repository: None, event, at: None })
 }
 
 fn moved(revision: &str) -> Event {

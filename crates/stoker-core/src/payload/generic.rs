@@ -2,24 +2,14 @@
 
 use stoker_api::condition::Requester;
 
-use super::{Delivery, Event, Format, Hint};
+use super::{Delivery, Event, Hint};
 
-/// Scripts.
-#[derive(Debug)]
-pub(super) struct Generic;
-
-impl Format for Generic {
-    fn source(&self) -> Requester {
-        Requester::Generic
-    }
-
-    fn read(&self, delivery: &Delivery<'_>) -> Option<Hint> {
-        let wanted = delivery.text("ref")?;
-        let event = match wanted {
-            "" => Event::Nothing("the ref is empty"),
-            wanted => Event::Request(wanted.to_owned()),
-        };
-        let repository = delivery.text("repository").map(str::to_owned);
-        Some(Hint { source: self.source(), repository, event, at: delivery.time("at") })
-    }
+pub(super) fn read(delivery: &Delivery<'_>) -> Option<Hint> {
+    let wanted = delivery.text("ref")?;
+    let event = match wanted {
+        "" => Event::Nothing("the ref is empty"),
+        wanted => Event::Request(wanted.to_owned()),
+    };
+    let repository = delivery.text("repository").map(str::to_owned);
+    Some(Hint { source: Requester::Generic, repository, event, at: delivery.time("at") })
 }

@@ -3,31 +3,21 @@
 use jiff::Timestamp;
 use stoker_api::condition::Requester;
 
-use super::{Delivery, Event, Format, Hint, event_of, is_zero};
+use super::{Delivery, Event, Hint, event_of, is_zero};
 
-/// GitLab.
-#[derive(Debug)]
-pub(super) struct Gitlab;
-
-impl Format for Gitlab {
-    fn source(&self) -> Requester {
-        Requester::Gitlab
-    }
-
-    fn read(&self, delivery: &Delivery<'_>) -> Option<Hint> {
-        delivery.header("x-gitlab-event")?;
-        let event = match delivery.text("object_kind").or(delivery.text("event_name"))? {
-            "push" | "tag_push" => moved(delivery),
-            "release" => released(delivery),
-            _ => Event::Nothing("this kind of event asks for nothing"),
-        };
-        Some(Hint {
-            source: self.source(),
-            repository: delivery.text("project/path_with_namespace").map(str::to_owned),
-            event,
-            at: delivery.text("released_at").and_then(time),
-        })
-    }
+pub(super) fn read(delivery: &Delivery<'_>) -> Option<Hint> {
+    delivery.header("x-gitlab-event")?;
+    let event = match delivery.text("object_kind").or(delivery.text("event_name"))? {
+        "push" | "tag_push" => moved(delivery),
+        "release" => released(delivery),
+        _ => Event::Nothing("this kind of event asks for nothing"),
+    };
+    Some(Hint {
+        source: Requester::Gitlab,
+        repository: delivery.text("project/path_with_namespace").map(str::to_owned),
+        event,
+        at: delivery.text("released_at").and_then(time),
+    })
 }
 
 /// GitLab writes `2026-05-15 15:20:53 UTC`.
