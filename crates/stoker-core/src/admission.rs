@@ -40,8 +40,8 @@ pub use image::{Image, InvalidImage};
 pub(crate) use patch::Entry;
 pub use patch::{Operation, Patch};
 pub use placement::{Expected, Placement};
-pub(crate) use pod::nullable;
 pub use pod::{Metadata as PodMetadata, Peek, Pod, Spec as PodSpec, Text};
+pub(crate) use pod::{Named, nullable};
 pub use review::{Kind, Request, Review};
 pub use validation::{Validity, validate_profile, validate_sync};
 

@@ -139,15 +139,22 @@ pub(super) struct SecurityContext {
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Named<'a> {
+pub(crate) struct Named<'a> {
     #[serde(borrow, default)]
-    pub(super) name: Text<'a>,
+    pub(crate) name: Text<'a>,
 }
 
 impl Peek<'_> {
     /// Returns an annotation.
     pub fn annotation(&self, name: &str) -> Option<&str> {
         self.metadata.annotations.get(name).map(|value| &**value)
+    }
+}
+
+impl Metadata<'_> {
+    pub(crate) fn display_name(&self) -> &str {
+        let name = self.name.as_deref().filter(|name| !name.is_empty());
+        name.or(self.generate_name.as_deref()).unwrap_or_default()
     }
 }
 
@@ -164,9 +171,7 @@ impl Pod<'_> {
 
     /// Returns its name, or how its name will begin, for logs.
     pub fn display_name(&self) -> &str {
-        let metadata = &self.metadata;
-        let name = metadata.name.as_deref().filter(|name| !name.is_empty());
-        name.or(metadata.generate_name.as_deref()).unwrap_or_default()
+        self.metadata.display_name()
     }
 
     /// Returns the image of its agent; none where it has no agent.

@@ -4,29 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::admission::{Text, nullable};
+use crate::admission::{Named, PodMetadata, Text, nullable};
 
 /// A pod. One without metadata or spec, which no API server sends, can't be read: a patch adds to
 /// both.
 #[derive(Debug, Default, Deserialize)]
 pub struct Pod<'a> {
     #[serde(borrow)]
-    pub(super) metadata: Metadata<'a>,
+    pub(super) metadata: PodMetadata<'a>,
     #[serde(borrow)]
     pub(super) spec: Spec<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Metadata<'a> {
-    #[serde(borrow, default)]
-    name: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    generate_name: Option<Text<'a>>,
-    #[serde(borrow, default, deserialize_with = "nullable")]
-    pub(super) annotations: BTreeMap<Text<'a>, Text<'a>>,
-    #[serde(borrow, default, deserialize_with = "nullable")]
-    labels: BTreeMap<Text<'a>, Text<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -71,12 +58,6 @@ pub(super) struct Mount<'a> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Named<'a> {
-    #[serde(borrow, default)]
-    pub(super) name: Text<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
 pub(super) struct Volume<'a> {
     #[serde(borrow, default)]
     name: Text<'a>,
@@ -100,8 +81,7 @@ struct Source<'a> {
 impl Pod<'_> {
     /// Returns its name, or how its name will begin, for logs.
     pub fn display_name(&self) -> &str {
-        let name = self.metadata.name.as_deref().filter(|name| !name.is_empty());
-        name.or(self.metadata.generate_name.as_deref()).unwrap_or_default()
+        self.metadata.display_name()
     }
 
     /// Returns the names of its ephemeral containers.
