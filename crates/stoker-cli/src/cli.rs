@@ -94,27 +94,6 @@ impl Command {
         "completions",
         "reference",
     ];
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Sync(_) => "sync",
-            Self::Watch(_) => "watch",
-            Self::Plan(_) => "plan",
-            Self::Dev(_) => "dev",
-            Self::Demo(_) => "demo",
-            Self::Status(_) => "status",
-            Self::Doctor(_) => "doctor",
-            Self::SyncNow(_) => "sync-now",
-            Self::Pause(_) => "pause",
-            Self::Resume(_) => "resume",
-            Self::Render(_) => "render",
-            Self::Logs(_) => "logs",
-            Self::Migrate(_) => "migrate",
-            Self::Bootstrap(_) => "bootstrap",
-            Self::Completions(_) => "completions",
-            Self::Reference(_) => "reference",
-        }
-    }
 }
 
 /// What the commands share.
@@ -139,7 +118,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         (false, 1) => Volume::Paths,
         (false, _) => Volume::Everything,
     };
-    let console = Console::new(arguments.output, volume, arguments.command.name());
+    let console = Console::new(arguments.output, volume, named(&words).unwrap_or_default());
     let context = Context { console, interruption: Interruption::listen() };
     let result = match &arguments.command {
         Command::Sync(arguments) => sync::run(arguments, &context),

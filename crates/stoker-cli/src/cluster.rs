@@ -20,7 +20,7 @@ use stoker_runtime::client::{self, Retry};
 
 use crate::arguments::ClusterArguments;
 use crate::cli::Context;
-use crate::failure::{Blame, Failure};
+use crate::failure::Failure;
 use explain::Origin;
 
 /// The timeout of one request.
@@ -73,15 +73,9 @@ pub(crate) fn until_interrupted(result: Result<ExitCode, Failure>) -> Result<Exi
     }
 }
 
-/// The work was ended by a signal.
 fn interrupted() -> Failure {
-    Failure {
-        reason: Reason::Cancelled,
-        message: "the command was interrupted".to_owned(),
-        hint: Some("what was written to the cluster stays in force".to_owned()),
-        blame: Blame::World,
-        git_ref: None,
-    }
+    Failure::because(Reason::Cancelled, "the command was interrupted")
+        .hint("what was written to the cluster stays in force")
 }
 
 impl Cluster {

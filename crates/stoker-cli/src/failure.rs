@@ -45,13 +45,7 @@ impl Failure {
 
     /// Something outside of the command line failed.
     pub(crate) fn world(reason: Reason, error: &(dyn std::error::Error + 'static)) -> Self {
-        Self {
-            reason,
-            message: Chain(error).to_string(),
-            hint: None,
-            blame: Blame::World,
-            git_ref: None,
-        }
+        Self::because(reason, Chain(error).to_string())
     }
 
     /// Something outside of the command line failed, and no error of a library says why.

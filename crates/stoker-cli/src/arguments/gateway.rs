@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::positive_duration;
-use super::value_source::{FromEnvironment, Given, Names};
+use super::value_source::{FromEnvironment, Given};
 
 /// Flags that say which gateway, and how to talk to it.
 #[derive(Debug, Clone, clap::Args)]
@@ -29,10 +29,8 @@ pub(crate) struct GatewayArguments {
 }
 
 impl GatewayArguments {
-    /// The file with the API key.
     pub(crate) fn api_key(&self) -> Option<Given<'_>> {
-        let names =
-            Names { argument: "api_key_file", flag: "--api-key-file", variable: "API_KEY_FILE" };
-        self.from_environment.given(self.api_key_file.as_ref(), names)
+        let path = self.api_key_file.as_ref();
+        self.from_environment.given(path, "--api-key-file", "API_KEY_FILE")
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::positive_duration;
-use super::value_source::{FromEnvironment, Given, Names};
+use super::value_source::{FromEnvironment, Given};
 
 /// Flags of the repository, the ref and the credentials.
 #[derive(Debug, Clone, clap::Args)]
@@ -70,42 +70,28 @@ pub(crate) struct RepositoryArguments {
 }
 
 impl RepositoryArguments {
-    /// The file with a token.
     pub(crate) fn token(&self) -> Option<Given<'_>> {
-        let names =
-            Names { argument: "token_file", flag: "--token-file", variable: "GIT_TOKEN_FILE" };
-        self.from_environment.given(self.token_file.as_ref(), names)
+        let path = self.token_file.as_ref();
+        self.from_environment.given(path, "--token-file", "GIT_TOKEN_FILE")
     }
 
-    /// The file with an SSH key.
     pub(crate) fn ssh_key(&self) -> Option<Given<'_>> {
-        let names = Names {
-            argument: "ssh_key_file",
-            flag: "--ssh-key-file",
-            variable: "GIT_SSH_KEY_FILE",
-        };
-        self.from_environment.given(self.ssh_key_file.as_ref(), names)
+        let path = self.ssh_key_file.as_ref();
+        self.from_environment.given(path, "--ssh-key-file", "GIT_SSH_KEY_FILE")
     }
 
-    /// The file with host keys.
     pub(crate) fn known_hosts(&self) -> Option<Given<'_>> {
-        let names = Names {
-            argument: "known_hosts_file",
-            flag: "--known-hosts-file",
-            variable: "GIT_KNOWN_HOSTS_FILE",
-        };
-        self.from_environment.given(self.known_hosts_file.as_ref(), names)
+        let path = self.known_hosts_file.as_ref();
+        self.from_environment.given(path, "--known-hosts-file", "GIT_KNOWN_HOSTS_FILE")
     }
 
     /// The file with the key of an App; there is no environment variable for it.
     pub(crate) fn app_key(&self) -> Option<Given<'_>> {
-        let names = Names { argument: "github_key_file", flag: "--github-key-file", variable: "" };
-        self.from_environment.given(self.github_key_file.as_ref(), names)
+        self.from_environment.given(self.github_key_file.as_ref(), "--github-key-file", "")
     }
 
     /// The file with certificates.
     pub(crate) fn authorities(&self) -> Option<Given<'_>> {
-        let names = Names { argument: "ca_file", flag: "--ca-file", variable: "GIT_CA_FILE" };
-        self.from_environment.given(self.ca_file.as_ref(), names)
+        self.from_environment.given(self.ca_file.as_ref(), "--ca-file", "GIT_CA_FILE")
     }
 }

@@ -15,9 +15,7 @@ pub(crate) struct FromEnvironment(BTreeSet<String>);
 /// A file, and who named it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Given<'a> {
-    /// The file.
     pub(crate) path: &'a Path,
-    /// Who named it.
     pub(crate) by: GivenBy,
     /// The flag or the variable.
     pub(crate) name: &'static str,
@@ -32,21 +30,19 @@ pub(crate) enum GivenBy {
     Environment,
 }
 
-/// A flag and its variable.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Names {
-    pub(super) argument: &'static str,
-    pub(super) flag: &'static str,
-    pub(super) variable: &'static str,
-}
-
 impl FromEnvironment {
-    /// The file of a flag, if there is one.
-    pub(super) fn given<'a>(&self, path: Option<&'a PathBuf>, names: Names) -> Option<Given<'a>> {
-        let (by, name) = if self.0.contains(names.argument) {
-            (GivenBy::Environment, names.variable)
+    /// The file of a flag, if there is one. The flag without its dashes is clap's id of it.
+    pub(super) fn given<'a>(
+        &self,
+        path: Option<&'a PathBuf>,
+        flag: &'static str,
+        variable: &'static str,
+    ) -> Option<Given<'a>> {
+        let id = flag.trim_start_matches('-').replace('-', "_");
+        let (by, name) = if self.0.contains(&id) {
+            (GivenBy::Environment, variable)
         } else {
-            (GivenBy::Flag, names.flag)
+            (GivenBy::Flag, flag)
         };
         Some(Given { path: path?, by, name })
     }

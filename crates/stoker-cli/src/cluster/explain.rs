@@ -6,7 +6,7 @@ use kube::core::Status;
 use stoker_api::chain::Chain;
 use stoker_api::condition::Reason;
 
-use crate::failure::{Blame, Failure};
+use crate::failure::Failure;
 
 /// How many names of GatewaySyncs are listed.
 pub(super) const MOST_NAMES: u32 = 20;
@@ -119,5 +119,5 @@ pub(super) fn which_operator(why: &str) -> Failure {
 }
 
 fn failure(reason: Reason, message: String, hint: String) -> Failure {
-    Failure { reason, message, hint: Some(hint), blame: Blame::World, git_ref: None }
+    Failure::because(reason, message).hint(hint)
 }

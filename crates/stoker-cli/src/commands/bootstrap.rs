@@ -19,10 +19,10 @@ use stoker_core::bootstrap::{
     selects,
 };
 
-use crate::arguments::ClusterArguments;
+use crate::arguments::{ClusterArguments, api};
 use crate::cli::Context;
 use crate::cluster::{self, Cluster};
-use crate::failure::{Blame, Failure};
+use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -152,13 +152,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode, 
 }
 
 fn not_found(message: String, hint: &str) -> Failure {
-    Failure {
-        reason: Reason::NotInstalled,
-        message,
-        hint: Some(hint.to_owned()),
-        blame: Blame::World,
-        git_ref: None,
-    }
+    Failure::because(Reason::NotInstalled, message).hint(hint)
 }
 
 async fn in_force(cluster: &Cluster) -> Result<InForce, Failure> {
@@ -202,19 +196,15 @@ async fn status(
     in_force: &InForce,
     namespace: Option<&str>,
 ) -> Result<StatusDocument, Failure> {
-    let api: Api<Namespace> = Api::all(cluster.client.clone());
+    let all: Api<Namespace> = Api::all(cluster.client.clone());
     let parameters = ListParams::default();
-    let namespaces = cluster.ask("list namespaces", api.list_metadata(&parameters)).await?;
+    let namespaces = cluster.ask("list namespaces", all.list_metadata(&parameters)).await?;
     let served = namespaces.items.into_iter().filter(|it| selects(&in_force.selector, it.labels()));
     let served: BTreeMap<String, BTreeMap<String, String>> =
         served.map(|it| (it.name_any(), it.annotations().clone())).collect();
     let mark = in_force.mark();
     let (mut pods, mut listed) = (PodCounts::default(), Vec::new());
-    let client = cluster.client.clone();
-    let api: Api<Pod> = match namespace {
-        Some(namespace) => Api::namespaced(client, namespace),
-        None => Api::all(client),
-    };
+    let api: Api<Pod> = api(&cluster.client, namespace);
     let mut parameters = ListParams::default().fields(LIVING).limit(PAGE);
     loop {
         let page = cluster.ask("list pods", api.list_metadata(&parameters)).await?;

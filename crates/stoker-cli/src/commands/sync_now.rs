@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use crate::arguments::{ClusterArguments, positive_duration};
 use crate::cli::Context;
 use crate::cluster::{self, Cluster};
-use crate::failure::{Blame, Failure};
+use crate::failure::Failure;
 use wait::Stand;
 
 const EXAMPLES: &str = "\
@@ -221,15 +221,10 @@ fn finish(context: &Context, document: Document, failure: Option<Failure>) -> Ex
 
 fn timed_out(arguments: &Arguments, namespace: &str, why: &str) -> Failure {
     let (name, seconds) = (&arguments.name, arguments.timeout.as_secs());
-    Failure {
-        reason: Reason::WaitTimedOut,
-        message: format!("{namespace}/{name} is not there after {seconds} s: {why}"),
-        hint: Some(format!(
-            "the request stays in force; look at it: kubectl describe gatewaysync {name} -n {namespace}"
-        )),
-        blame: Blame::World,
-        git_ref: None,
-    }
+    let message = format!("{namespace}/{name} is not there after {seconds} s: {why}");
+    Failure::because(Reason::WaitTimedOut, message).hint(format!(
+        "the request stays in force; look at it: kubectl describe gatewaysync {name} -n {namespace}"
+    ))
 }
 
 impl GatewayRow {

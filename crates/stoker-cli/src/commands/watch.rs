@@ -15,7 +15,7 @@ use super::sync;
 use crate::arguments::interval;
 use crate::cli::Context;
 use crate::explain::Mode;
-use crate::failure::{Blame, Failure};
+use crate::failure::Failure;
 use crate::job::Job;
 use crate::run_document::{RunDocument, Status};
 use crate::trigger::{Trigger, Woken};
@@ -117,8 +117,7 @@ fn flipping(document: &RunDocument) -> Failure {
     let other = document.warnings.iter().find(|warned| warned.code == WarningCode::OtherSource);
     let other = other.map(|warned| warned.message.clone()).unwrap_or_default();
     let message = format!("another process keeps replacing the files of this one: {other}");
-    let blame = Blame::World;
-    Failure { reason: Reason::OtherSource, message, hint: None, blame, git_ref: None }
+    Failure::because(Reason::OtherSource, message)
         .hint("end one of the two, or give each a data directory of its own with --data")
 }
 

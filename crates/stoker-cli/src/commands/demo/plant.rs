@@ -13,31 +13,16 @@ use crate::failure::Failure;
 /// The API key of the simulated gateways.
 const KEY: &str = "demo:demo";
 
-/// What the plant's operator keeps in git.
+/// What the plant's operator keeps in git for each gateway.
 const FILES: &[(&str, &str)] = &[
-    ("services/north/projects/line/project.json", PROJECT),
-    (
-        "services/north/projects/line/com.inductiveautomation.perspective/views/Overview/view.json",
-        VIEW,
-    ),
-    (
-        "services/north/projects/line/com.inductiveautomation.perspective/views/Overview/resource.json",
-        RESOURCE,
-    ),
-    ("services/north/config/resources/core/ignition/tag-provider/plant/config.json", TAGS),
-    ("services/north/config/resources/core/ignition/tag-provider/plant/resource.json", RESOURCE),
-    ("services/south/projects/line/project.json", PROJECT),
-    (
-        "services/south/projects/line/com.inductiveautomation.perspective/views/Overview/view.json",
-        VIEW,
-    ),
-    (
-        "services/south/projects/line/com.inductiveautomation.perspective/views/Overview/resource.json",
-        RESOURCE,
-    ),
-    ("services/south/config/resources/core/ignition/tag-provider/plant/config.json", TAGS),
-    ("services/south/config/resources/core/ignition/tag-provider/plant/resource.json", RESOURCE),
+    ("projects/line/project.json", PROJECT),
+    ("projects/line/com.inductiveautomation.perspective/views/Overview/view.json", VIEW),
+    ("projects/line/com.inductiveautomation.perspective/views/Overview/resource.json", RESOURCE),
+    ("config/resources/core/ignition/tag-provider/plant/config.json", TAGS),
+    ("config/resources/core/ignition/tag-provider/plant/resource.json", RESOURCE),
 ];
+
+const GATEWAYS: [&str; 2] = ["north", "south"];
 
 const PROJECT: &str =
     "{\n  \"title\": \"Line\",\n  \"enabled\": true,\n  \"inheritable\": false\n}\n";
@@ -84,14 +69,16 @@ impl Plant {
             tempfile::Builder::new().prefix("stoker-demo-").tempdir().map_err(no_place)?;
         let mut plant = Self { directory, gateways: Vec::new() };
         plant.git(&["init", "--quiet", "--initial-branch=main", "repo"])?;
-        for (path, content) in FILES {
-            plant.write(path, content)?;
+        for name in GATEWAYS {
+            for (path, content) in FILES {
+                plant.write(&format!("services/{name}/{path}"), content)?;
+            }
         }
         plant.commit("the plant as it is")?;
         fs::write(plant.path("key"), KEY).map_err(failed)?;
         let url = format!("file://{}", plant.path("repo").display());
         fs::write(plant.path("plant.yaml"), MANIFEST.replace("REPO", &url)).map_err(failed)?;
-        for name in ["north", "south"] {
+        for name in GATEWAYS {
             let data = plant.path(name);
             fs::create_dir(&data).map_err(failed)?;
             let gateway = Gateway::start(Options::over(data).token(KEY)).map_err(failed)?;

@@ -29,19 +29,19 @@ pub(super) fn run(plant: &Plant, context: &Context) -> Result<(), Failure> {
 
     say("\n1. The first sync: files land, the gateways scan.");
     for (name, _) in &plant.gateways {
-        show(plant, name, context)?;
+        show(plant, name, Mode::Sync, context)?;
     }
 
     say("\n2. Nothing new: one request to git, nothing else.");
-    show(plant, "north", context)?;
+    show(plant, "north", Mode::Sync, context)?;
 
     plant.write(VIEW, CHANGED)?;
     let commit = plant.commit("south: night shift")?;
     say(&format!("\n3. An operator commits {commit}, a view of the south gateway. The plan:"));
-    plan(plant, "south", context)?;
+    show(plant, "south", Mode::Plan, context)?;
     let started = Instant::now();
     for (name, _) in &plant.gateways {
-        show(plant, name, context)?;
+        show(plant, name, Mode::Sync, context)?;
     }
     say(&format!(
         "   both gateways run {commit} {} ms after the commit",
@@ -73,19 +73,12 @@ fn job(plant: &Plant, gateway: &str) -> Result<crate::job::Job, Failure> {
     line.map_err(|error| Failure::usage(error.to_string()))?.sync.job()
 }
 
-fn show(plant: &Plant, gateway: &str, context: &Context) -> Result<(), Failure> {
+fn show(plant: &Plant, gateway: &str, mode: Mode, context: &Context) -> Result<(), Failure> {
+    let command = if mode == Mode::Plan { "plan" } else { "sync" };
     context.console.say(&format!(
-        "   $ stoker sync -f plant.yaml --gateway-name {gateway} --data {gateway} …"
+        "   $ stoker {command} -f plant.yaml --gateway-name {gateway} --data {gateway} …"
     ));
-    let document = sync::once(&job(plant, gateway)?, Mode::Sync, context);
-    end(document, context)
-}
-
-fn plan(plant: &Plant, gateway: &str, context: &Context) -> Result<(), Failure> {
-    context.console.say(&format!(
-        "   $ stoker plan -f plant.yaml --gateway-name {gateway} --data {gateway} …"
-    ));
-    let document = sync::once(&job(plant, gateway)?, Mode::Plan, context);
+    let document = sync::once(&job(plant, gateway)?, mode, context);
     end(document, context)
 }
 

@@ -6,7 +6,7 @@ use stoker_api::condition::{ConditionType, Reason, SyncStatus};
 use stoker_api::gatewaysync::{DiscoveredGateway, GatewaySyncStatus};
 
 use super::GatewayRow;
-use crate::failure::{Blame, Failure};
+use crate::failure::Failure;
 
 /// How far a request has got.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,8 +48,7 @@ pub(super) fn judge(sync: &GatewaySync, asked: Timestamp) -> Stand {
     let namespace = sync.metadata.namespace.as_deref().unwrap_or_default();
     let failure = |hint: &str| {
         let hint = format!("{hint}: kubectl describe gatewaysync {name} -n {namespace}");
-        let (message, blame) = (ready.message.clone(), Blame::World);
-        Box::new(Failure { reason, message, hint: Some(hint), blame, git_ref: None })
+        Box::new(Failure::because(reason, ready.message.clone()).hint(hint))
     };
     match reason {
         Reason::Paused => {
