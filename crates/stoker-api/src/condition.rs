@@ -8,9 +8,9 @@ pub use event::EventReason;
 pub use reason::Reason;
 pub use state::{RefResolutionStatus, Requester, SyncStatus, Trigger};
 
-use crate::registry::{registry, registry_in_json};
+use crate::registry::registry_in_json;
 
-registry! {
+registry_in_json! {
     /// A condition of a GatewaySync or of a SyncProfile.
     pub enum ConditionType {
         /// Every condition below that applies is True for the current generation and the resolved
@@ -47,8 +47,6 @@ registry! {
         PodsCurrent = "PodsCurrent",
     }
 }
-
-registry_in_json!(ConditionType);
 
 impl ConditionType {
     /// Returns the reasons that this condition can give by itself.
@@ -99,14 +97,6 @@ impl ConditionType {
             Self::Stalled => &[R::ProfilesInvalid, R::SpecInvalid],
         }
     }
-
-    /// Says whether the condition is absent, rather than False, when it does not hold.
-    pub const fn is_present_only_while_true(self) -> bool {
-        matches!(
-            self,
-            Self::DriftDetected | Self::DeletionBlocked | Self::Reconciling | Self::Stalled
-        )
-    }
 }
 
 #[cfg(test)]
@@ -135,11 +125,7 @@ mod tests {
     #[test]
     fn an_unknown_state_is_refused_with_those_that_exist() {
         let error = serde_json::from_str::<RefResolutionStatus>("\"Lost\"").unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("\"Lost\" is none of NotResolved, Resolving, Resolved, Error"),
-            "{error}"
-        );
+        let refusal = "\"Lost\" is none of NotResolved, Resolving, Resolved, Error";
+        assert!(error.to_string().starts_with(refusal), "{error}");
     }
 }

@@ -23,9 +23,6 @@ pub const VERSION: &str = "v1alpha1";
 /// Group and version as manifests spell them.
 pub const API_VERSION: &str = "stoker.io/v1alpha1";
 
-/// The category that lists Stoker's resources: `kubectl get stoker`.
-pub const CATEGORY: &str = "stoker";
-
 /// Holds a GatewaySync until its agents were told that it ends, at most 30 seconds.
 pub const FINALIZER: &str = "stoker.io/finalizer";
 

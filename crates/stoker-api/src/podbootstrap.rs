@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limit;
-use crate::registry::{registry, registry_in_json};
+use crate::registry::registry_in_json;
 use crate::rule;
 use crate::schema;
 
@@ -252,7 +252,7 @@ pub struct Housekeeping {
     pub on_change: Option<OnChange>,
 }
 
-registry! {
+registry_in_json! {
     /// What happens to pods that bootstrap missed.
     pub enum HousekeepingMode {
         /// They are not looked for.
@@ -264,9 +264,7 @@ registry! {
     }
 }
 
-registry_in_json!(HousekeepingMode);
-
-registry! {
+registry_in_json! {
     /// What happens to pods of an older policy.
     pub enum OnChange {
         /// They are counted and listed.
@@ -275,8 +273,6 @@ registry! {
         Evict = "evict",
     }
 }
-
-registry_in_json!(OnChange);
 
 /// What the controller observed.
 #[derive(JsonSchema, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]

@@ -6,7 +6,6 @@
 /// Declares an enum whose variants each stand for one name in the outside world.
 ///
 /// The doc comment of a variant is also its text in the reference pages.
-#[macro_export]
 macro_rules! registry {
     (
         $(#[$meta:meta])*
@@ -54,9 +53,11 @@ macro_rules! registry {
     };
 }
 
-/// Gives a registry its place in JSON: the name as a string, and a schema that lists the names.
+/// A registry with a place in JSON: the name as a string, and a schema that lists the names.
 macro_rules! registry_in_json {
-    ($name:ident) => {
+    ( $(#[$meta:meta])* $visible:vis enum $name:ident { $($variants:tt)+ } ) => {
+        $crate::registry::registry! { $(#[$meta])* $visible enum $name { $($variants)+ } }
+
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(self.as_str())

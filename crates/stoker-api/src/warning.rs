@@ -1,8 +1,8 @@
 //! What a run warns of although it goes on: one word for scripts to match on.
 
-use crate::registry::{registry, registry_in_json};
+use crate::registry::registry_in_json;
 
-registry! {
+registry_in_json! {
     /// The code of a warning.
     pub enum WarningCode {
         /// A symbolic link in a mapped directory was skipped.
@@ -60,5 +60,3 @@ registry! {
         CredentialUnused = "CredentialUnused",
     }
 }
-
-registry_in_json!(WarningCode);

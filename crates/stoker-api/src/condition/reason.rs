@@ -2,9 +2,9 @@
 //!
 //! Long: a registry, one entry per reason.
 
-use crate::registry::{registry, registry_in_json};
+use crate::registry::registry_in_json;
 
-registry! {
+registry_in_json! {
     /// The reason of a condition, of a gateway's state or of a failed run: one word for
     /// scripts to match.
     pub enum Reason {
@@ -231,8 +231,6 @@ registry! {
         RestartNeeded = "RestartNeeded",
     }
 }
-
-registry_in_json!(Reason);
 
 impl Reason {
     /// Returns whether agents and the CLI report this reason. Only conditions have the others.

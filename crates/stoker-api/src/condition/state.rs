@@ -1,8 +1,8 @@
 //! States of a gateway and of the ref.
 
-use crate::registry::{registry, registry_in_json};
+use crate::registry::registry_in_json;
 
-registry! {
+registry_in_json! {
     /// Where a gateway stands.
     pub enum SyncStatus {
         /// Nothing was synced yet.
@@ -24,9 +24,7 @@ registry! {
     }
 }
 
-registry_in_json!(SyncStatus);
-
-registry! {
+registry_in_json! {
     /// Where the resolution of the ref stands.
     pub enum RefResolutionStatus {
         /// Not tried yet.
@@ -40,9 +38,7 @@ registry! {
     }
 }
 
-registry_in_json!(RefResolutionStatus);
-
-registry! {
+registry_in_json! {
     /// What set off a sync.
     pub enum Trigger {
         /// A push event.
@@ -64,9 +60,7 @@ registry! {
     }
 }
 
-registry_in_json!(Trigger);
-
-registry! {
+registry_in_json! {
     /// Who asked for a ref, or for the remote to be asked again.
     pub enum Requester {
         /// A push event of GitHub.
@@ -91,8 +85,6 @@ registry! {
         Cli = "cli",
     }
 }
-
-registry_in_json!(Requester);
 
 impl Requester {
     /// Returns what a sync that was asked for this way counts as.

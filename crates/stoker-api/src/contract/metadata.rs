@@ -1,20 +1,26 @@
 //! What the controller tells agents: the ConfigMap `stoker-metadata-{cr}`.
 
 mod data;
-mod pause;
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::condition::{Requester, Trigger};
+use crate::contract::cap;
 use crate::gatewaysync::{DesignerSessionPolicy, DriftPolicy, Mapping};
-use crate::registry::{registry, registry_in_json};
+use crate::limit;
+use crate::registry::registry_in_json;
 use crate::word::{Commit, HttpUrl, Interval, ProfileName, RefName, RepoUrl};
 
 pub use data::Error;
-pub use pause::PausedBy;
+
+const SPEC: &str = "spec";
+const EMERGENCY: &str = "emergency";
 
 /// Everything that an agent must know to bring its gateway to the wanted state.
 ///
@@ -111,7 +117,19 @@ pub struct Profile {
     pub paused: bool,
 }
 
-registry! {
+/// What paused the agents of a GatewaySync: `spec`, or `emergency: <reason>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PausedBy {
+    /// `spec.paused`.
+    Spec,
+    /// The ConfigMap `stoker-pause`.
+    Emergency {
+        /// The reason that it gives; empty where it gives none.
+        reason: String,
+    },
+}
+
+registry_in_json! {
     /// How agents authenticate to the git server.
     pub enum AuthType {
         /// Not at all.
@@ -125,8 +143,6 @@ registry! {
     }
 }
 
-registry_in_json!(AuthType);
-
 impl Metadata {
     /// Returns what this pod is to apply: its own ref where it has one, else that of everyone.
     pub fn target_of(&self, pod_name: &str) -> Option<Target> {
@@ -135,5 +151,30 @@ impl Metadata {
         }
         let commit = self.commit.clone()?;
         Some(Target { git_ref: self.git_ref.clone(), commit })
+    }
+}
+
+impl Display for PausedBy {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Spec => formatter.write_str(SPEC),
+            Self::Emergency { reason } if reason.is_empty() => formatter.write_str(EMERGENCY),
+            Self::Emergency { reason } => {
+                write!(formatter, "{EMERGENCY}: {}", cap::text(reason, limit::REPORT_MESSAGE_BYTES))
+            }
+        }
+    }
+}
+
+/// Every text is read: an agent must never miss a pause because of the words around it.
+impl FromStr for PausedBy {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let rest = text.strip_prefix(EMERGENCY);
+        Ok(match rest {
+            Some(rest) => Self::Emergency { reason: rest.trim_start_matches(": ").to_owned() },
+            None => Self::Spec,
+        })
     }
 }

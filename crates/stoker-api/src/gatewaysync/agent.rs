@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::registry::{registry, registry_in_json};
+use crate::registry::registry_in_json;
 use crate::rule;
 use crate::schema;
 use crate::word::Interval;
@@ -75,7 +75,7 @@ pub struct AgentResources {
     pub limits: BTreeMap<String, Quantity>,
 }
 
-registry! {
+registry_in_json! {
     /// When an image is pulled.
     pub enum PullPolicy {
         /// On every start.
@@ -86,8 +86,6 @@ registry! {
         Never = "Never",
     }
 }
-
-registry_in_json!(PullPolicy);
 
 impl Agent {
     /// How long the start of a gateway waits for git where nothing is set.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limit;
-use crate::registry::{registry, registry_in_json};
+use crate::registry::registry_in_json;
 use crate::rule;
 use crate::schema;
 use crate::word::Interval;
@@ -169,7 +169,7 @@ pub struct Patch {
     pub set: BTreeMap<String, String>,
 }
 
-registry! {
+registry_in_json! {
     /// What to do while a Designer is open.
     pub enum DesignerSessionPolicy {
         /// Sync anyway.
@@ -181,9 +181,7 @@ registry! {
     }
 }
 
-registry_in_json!(DesignerSessionPolicy);
-
-registry! {
+registry_in_json! {
     /// What to do with synced files that were changed on the gateway.
     pub enum DriftPolicy {
         /// Write them again.
@@ -193,9 +191,7 @@ registry! {
     }
 }
 
-registry_in_json!(DriftPolicy);
-
-registry! {
+registry_in_json! {
     /// What a mapping's source is.
     pub enum MappingType {
         /// A directory.
@@ -204,8 +200,6 @@ registry! {
         File = "file",
     }
 }
-
-registry_in_json!(MappingType);
 
 impl Overrides {
     /// What is excluded where the defaults name nothing.

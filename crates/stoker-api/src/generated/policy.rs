@@ -9,7 +9,7 @@
 
 use serde_json::{Value, json};
 
-use super::definition::HEADER;
+use super::HEADER;
 use crate::names::{GROUP, Label, MANAGED_BY, STATUS_PREFIX};
 
 /// Stands for the user name of the operator, which the chart knows.

@@ -1,7 +1,6 @@
 //! Claims about what is generated.
 
 use super::*;
-use crate::crd;
 use crate::names::Annotation;
 
 #[test]

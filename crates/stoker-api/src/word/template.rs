@@ -2,40 +2,20 @@
 //!
 //! A template is text with actions between `{{` and `}}`. Inside an action, quoted strings and
 //! comments may hold any braces. A `}}` outside of an action is ordinary text to Go, so JSON such
-//! as `{"a":{"b":1}}` is a fine value; in a path it can only be a slip, and [`check_path`] refuses
-//! it.
+//! as `{"a":{"b":1}}` is a fine value.
 
-/// How the braces of a template are out of balance.
+/// An action was opened and never closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Imbalance {
-    /// An action was opened and never closed.
-    #[error("\"{{{{\" is never closed: add \"}}}}\"")]
-    Unclosed,
-    /// An action was closed that nobody opened.
-    #[error("\"}}}}\" closes nothing: add \"{{{{\" before it")]
-    Unopened,
-}
+#[error("\"{{{{\" is never closed: add \"}}}}\"")]
+pub struct Unclosed;
 
-/// Checks that every `{{` of a value or of a file's text is closed.
-pub fn check(text: &str) -> Result<(), Imbalance> {
+/// Checks that every `{{` is closed.
+pub fn check(text: &str) -> Result<(), Unclosed> {
     let mut rest = text;
     while let Some((_, action)) = rest.split_once("{{") {
-        rest = after_action(action).ok_or(Imbalance::Unclosed)?;
+        rest = after_action(action).ok_or(Unclosed)?;
     }
     Ok(())
-}
-
-/// Checks that every `{{` of a path is closed and every `}}` is opened.
-pub fn check_path(text: &str) -> Result<(), Imbalance> {
-    let mut rest = text;
-    loop {
-        let (literal, action) = rest.split_once("{{").map_or((rest, None), |(l, a)| (l, Some(a)));
-        if literal.contains("}}") {
-            return Err(Imbalance::Unopened);
-        }
-        let Some(action) = action else { return Ok(()) };
-        rest = after_action(action).ok_or(Imbalance::Unclosed)?;
-    }
 }
 
 /// Returns what follows the `}}` that ends this action.

@@ -178,11 +178,4 @@ proptest! {
             prop_assert_eq!(glob::check(&format!("**/{text}")), Ok(()));
         }
     }
-
-    #[test]
-    fn a_template_that_is_balanced_in_a_path_is_balanced_anywhere(text in text()) {
-        if template::check_path(&text).is_ok() {
-            prop_assert_eq!(template::check(&text), Ok(()));
-        }
-    }
 }
