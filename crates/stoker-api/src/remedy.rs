@@ -9,6 +9,7 @@ use crate::word::SafeUrl;
 
 /// What a user can do about an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Remedy {
     /// Something that does not depend on the program: one sentence, perhaps a command to paste.
     Step(Cow<'static, str>),
@@ -27,24 +28,13 @@ pub enum Remedy {
     /// Use `https://` for the GitHub API, or allow credentials over plain HTTP.
     UseHttpsForApi,
     /// Check the proxy.
-    CheckProxy {
-        /// The proxy.
-        proxy: SafeUrl,
-        /// What is reached through it.
-        remote: SafeUrl,
-    },
+    CheckProxy { proxy: SafeUrl, remote: SafeUrl },
     /// Check the id of the GitHub App, its key and the clock.
     CheckApp,
     /// Check the id of the App's installation and the address of the API.
-    CheckInstallation {
-        /// The API.
-        api: SafeUrl,
-    },
+    CheckInstallation { api: SafeUrl },
     /// Check the address of the GitHub API.
-    CheckApi {
-        /// The API.
-        api: SafeUrl,
-    },
+    CheckApi { api: SafeUrl },
     /// Allow a commit that no branch and no tag reaches.
     AllowUnreachable,
     /// Allow one git operation more time.
@@ -58,10 +48,7 @@ pub enum Remedy {
     /// Use an empty or a new directory for the object store.
     UseEmptyStore,
     /// Use another directory for the object store, or check this one.
-    CheckStore {
-        /// The directory.
-        path: String,
-    },
+    CheckStore { path: String },
     /// Run again: the object store is rebuilt. Or use another one.
     RebuildStore,
     /// Look at the gateway's load; allow it more time.

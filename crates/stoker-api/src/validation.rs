@@ -23,6 +23,7 @@ pub struct Violation {
 
 /// Why a manifest can't be checked at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// The manifest is of another kind.
     #[error(
@@ -30,9 +31,7 @@ pub enum Error {
         Meant(*.nearest)
     )]
     Kind {
-        /// The manifest's `apiVersion`.
         api_version: String,
-        /// The manifest's `kind`.
         kind: String,
         /// The kind that was probably meant.
         nearest: Option<&'static str>,

@@ -57,6 +57,7 @@ pub struct Remark {
 
 /// Why nothing can be migrated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// None of the documents is known.
     #[error(
@@ -66,26 +67,13 @@ pub enum Error {
     Nothing,
     /// The source does not say what goes where.
     #[error("{object} does not say which files go where")]
-    NoMappings {
-        /// The object.
-        object: String,
-    },
+    NoMappings { object: String },
     /// A value that every GatewaySync needs is missing.
     #[error("{object} has no {field}")]
-    Missing {
-        /// The object.
-        object: String,
-        /// The value.
-        field: &'static str,
-    },
+    Missing { object: String, field: &'static str },
     /// The result would be refused.
     #[error("the GatewaySync that {object} becomes is invalid: {message}")]
-    Invalid {
-        /// The object.
-        object: String,
-        /// Why.
-        message: String,
-    },
+    Invalid { object: String, message: String },
 }
 
 /// Migrates the documents of a file, or the objects of a namespace.

@@ -42,21 +42,14 @@ pub struct Invalid {
 
 /// No profile has the name that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Unknown {
     /// There are profiles, but none of this name.
     #[error("there is no profile {wanted:?}, only {}", .existing.join(", "))]
-    Name {
-        /// The name that was asked for.
-        wanted: String,
-        /// The names that exist.
-        existing: Vec<String>,
-    },
+    Name { wanted: String, existing: Vec<String> },
     /// No name was given, none is `default`, and there are several.
     #[error("which profile? There is none named \"default\", only {}", .existing.join(", "))]
-    Choice {
-        /// The names that exist.
-        existing: Vec<String>,
-    },
+    Choice { existing: Vec<String> },
     /// There are no profiles at all.
     #[error("there are no profiles")]
     Nothing,

@@ -47,26 +47,17 @@ pub enum Kind {
 
 /// Why there is no cluster.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// A directory, lock or socket of ours could not be used.
     #[error("failed to {doing} {}", path.display())]
-    State {
-        /// What we were doing.
-        doing: &'static str,
-        /// To what.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    State { doing: &'static str, path: PathBuf, source: io::Error },
     /// A program is missing and can't be built.
     #[error("failed to get the programs of the cluster")]
     Program(#[source] program::Error),
     /// The keeper said why.
     #[error("the cluster did not come up: {reason}")]
-    Failed {
-        /// The keeper's own words.
-        reason: String,
-    },
+    Failed { reason: String },
     /// The keeper's answer makes no sense.
     #[error("failed to read what the cluster's keeper said")]
     Greeting(#[source] serde_json::Error),

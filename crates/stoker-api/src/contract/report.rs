@@ -137,41 +137,22 @@ pub struct DeletionBlocked {
 
 /// Why a value in a status ConfigMap is no report.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// The value is larger than reports are.
     #[error("report of pod {pod_name:?} has {bytes} bytes, more than {limit}", limit = limit::REPORT_BYTES)]
-    TooLarge {
-        /// The pod.
-        pod_name: String,
-        /// Bytes of the value.
-        bytes: usize,
-    },
+    TooLarge { pod_name: String, bytes: usize },
     /// The value is no JSON of this shape.
     #[error("report of pod {pod_name:?} can't be read")]
-    Malformed {
-        /// The pod.
-        pod_name: String,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
+    Malformed { pod_name: String, source: serde_json::Error },
     /// The agent speaks another version of the contract.
     #[error(
         "report of pod {pod_name:?} speaks protocol {found:?}, this program speaks {PROTOCOL:?}"
     )]
-    Protocol {
-        /// The pod.
-        pod_name: String,
-        /// What it speaks.
-        found: String,
-    },
+    Protocol { pod_name: String, found: String },
     /// The report speaks of another pod than its key.
     #[error("report under the key of pod {pod_name:?} speaks of pod {found:?}")]
-    Foreign {
-        /// The pod whose key it is.
-        pod_name: String,
-        /// The pod that it speaks of.
-        found: String,
-    },
+    Foreign { pod_name: String, found: String },
 }
 
 impl Report {

@@ -165,28 +165,14 @@ pub struct Polling {
 
 /// The method of authentication that is configured, with its Secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum AuthMethod<'a> {
     /// An SSH key, and the host keys to trust.
-    SshKey {
-        /// The private key.
-        key: ResolvedSecretRef,
-        /// The host keys.
-        known_hosts: Option<ResolvedSecretRef>,
-    },
+    SshKey { key: ResolvedSecretRef, known_hosts: Option<ResolvedSecretRef> },
     /// A token and its user name.
-    Token {
-        /// The token.
-        token: ResolvedSecretRef,
-        /// The user name.
-        username: &'a str,
-    },
+    Token { token: ResolvedSecretRef, username: &'a str },
     /// A GitHub App and its private key.
-    GithubApp {
-        /// The App.
-        app: &'a GithubApp,
-        /// Its private key.
-        key: ResolvedSecretRef,
-    },
+    GithubApp { app: &'a GithubApp, key: ResolvedSecretRef },
 }
 
 impl Git {

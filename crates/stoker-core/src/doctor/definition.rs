@@ -6,17 +6,14 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 
 /// Why a definition does not fit this program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Outdated {
     /// The API server does not serve it.
     #[error("the API server does not serve {name} yet")]
-    NotServed {
-        /// The definition.
-        name: String,
-    },
+    NotServed { name: String },
     /// It lacks a field that this program knows.
     #[error("the definition {name} is of an older version, without {field:?}")]
     Lacks {
-        /// The definition.
         name: String,
         /// The first such field.
         field: String,

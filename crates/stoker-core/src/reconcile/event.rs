@@ -39,16 +39,12 @@ pub enum Severity {
 
 /// What an event is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Regarding {
     /// The GatewaySync.
     Sync,
     /// A pod of its namespace.
-    Pod {
-        /// Its name.
-        name: String,
-        /// Its UID.
-        uid: String,
-    },
+    Pod { name: String, uid: String },
 }
 
 /// Returns the event for a push event that asked for a ref, or for a look at the remote.

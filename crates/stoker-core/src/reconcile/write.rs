@@ -13,21 +13,16 @@ use crate::request::Request;
 
 /// One change to the cluster.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Write {
     /// Adds our finalizer to the GatewaySync.
     Finalizer,
     /// Sets or removes annotations of the GatewaySync.
     Annotations(BTreeMap<Annotation, Option<String>>),
     /// Lets agents read the metadata, and write this many status objects.
-    Role {
-        /// How many status objects.
-        shards: u8,
-    },
+    Role { shards: u8 },
     /// Binds exactly these service accounts to that Role.
-    Binding {
-        /// The service accounts.
-        accounts: BTreeSet<String>,
-    },
+    Binding { accounts: BTreeSet<String> },
     /// Lets the controller write Secrets in this namespace.
     TokenBinding,
     /// Takes that right back.

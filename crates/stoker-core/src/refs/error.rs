@@ -11,83 +11,47 @@ const LISTED: usize = 10;
 
 /// What a user should know about a resolution that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Warning {
     /// The name is both a branch and a tag.
-    BranchAndTag {
-        /// The full name of the branch, which was taken.
-        branch: Box<str>,
-        /// The full name of the tag.
-        tag: Box<str>,
-    },
+    BranchAndTag { branch: Box<str>, tag: Box<str> },
     /// Two tags are the same version and different commits.
-    SameVersion {
-        /// The full name of the tag that was taken.
-        taken: Box<str>,
-        /// The full name of the other.
-        other: Box<str>,
-    },
+    SameVersion { taken: Box<str>, other: Box<str> },
     /// No branch or tag reaches the commit, and the user allowed that.
-    Unreachable {
-        /// The commit.
-        commit: Commit,
-    },
+    Unreachable { commit: Commit },
 }
 
 /// Why a ref could not be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// The text after `semver:` is no range.
     #[error("{wanted:?} is not a version range")]
-    Range {
-        /// The ref that was wanted.
-        wanted: RefName,
-        /// What is wrong with it.
-        source: range::Error,
-    },
+    Range { wanted: RefName, source: range::Error },
     /// The remote has no such ref.
     #[error("ref {wanted:?} is not on the remote{}", Nearest(.nearest))]
     NotFound {
-        /// The ref that was wanted.
         wanted: RefName,
         /// The full name of a ref that looks like it.
         nearest: Option<Box<str>>,
     },
     /// The remote has no branch and no tag at all.
     #[error("the repository is empty: it has no branch and no tag, so not {wanted:?} either")]
-    Empty {
-        /// The ref that was wanted.
-        wanted: RefName,
-    },
+    Empty { wanted: RefName },
     /// No ref has the name, and it is too short for a commit id.
     #[error(
         "ref {wanted:?} is not on the remote, and as a commit id it is too short: 7 digits are needed"
     )]
-    TooShort {
-        /// The ref that was wanted.
-        wanted: RefName,
-    },
+    TooShort { wanted: RefName },
     /// No tag is a version in the range.
     #[error("no tag of the remote is a version in {wanted:?} ({versions} tags are versions)")]
-    NoVersion {
-        /// The ref that was wanted.
-        wanted: RefName,
-        /// How many tags are versions at all.
-        versions: usize,
-    },
+    NoVersion { wanted: RefName, versions: usize },
     /// More than one commit begins with the digits.
     #[error("{wanted:?} is ambiguous: {}", Candidates(.candidates))]
-    Ambiguous {
-        /// The ref that was wanted.
-        wanted: RefName,
-        /// The commits that begin so.
-        candidates: Vec<Commit>,
-    },
+    Ambiguous { wanted: RefName, candidates: Vec<Commit> },
     /// No branch or tag of the remote reaches the commit.
     #[error("no branch or tag of the remote reaches the commit {wanted:?}")]
-    Unreachable {
-        /// The ref that was wanted.
-        wanted: RefName,
-    },
+    Unreachable { wanted: RefName },
 }
 
 struct Nearest<'a>(&'a Option<Box<str>>);

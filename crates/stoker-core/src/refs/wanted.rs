@@ -6,6 +6,7 @@ use super::{Error, range::Range};
 
 /// A wanted ref, read by its form alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Wanted {
     /// A full name, `refs/…`.
     Full(RefName),
@@ -14,12 +15,7 @@ pub enum Wanted {
     /// A branch, a tag, or, if there is none of that name, a short commit id.
     Name(RefName),
     /// The newest version in a range.
-    Version {
-        /// The ref as it was written.
-        name: RefName,
-        /// The range.
-        range: Range,
-    },
+    Version { name: RefName, range: Range },
 }
 
 /// Which refs have to be listed to resolve a wanted ref; the fewer, the less a remote has to send.

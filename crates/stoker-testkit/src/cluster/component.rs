@@ -14,44 +14,19 @@ use rustix::process::{Pid, Signal, kill_process};
 pub(crate) enum Error {
     /// The program could not be started at all.
     #[error("failed to start {name}")]
-    Start {
-        /// The component.
-        name: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    Start { name: String, source: io::Error },
     /// A signal could not be sent to a running one.
     #[error("failed to signal {name}")]
-    Kill {
-        /// The component.
-        name: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    Kill { name: String, source: io::Error },
     /// There is none of this name.
     #[error("the cluster has no component {name:?}")]
-    Unknown {
-        /// The name that was asked for.
-        name: String,
-    },
+    Unknown { name: String },
     /// It started and ended again.
     #[error("{name} ended while the cluster came up; its log ends with:\n{log}")]
-    Died {
-        /// The component.
-        name: String,
-        /// The last lines of its log.
-        log: String,
-    },
+    Died { name: String, log: String },
     /// It runs, but what was waited for did not happen.
     #[error("{what} did not happen within {seconds} s; logs are in {}", directory.display())]
-    Late {
-        /// What was waited for.
-        what: String,
-        /// How long.
-        seconds: u64,
-        /// Where the logs are.
-        directory: PathBuf,
-    },
+    Late { what: String, seconds: u64, directory: PathBuf },
 }
 
 /// The running processes of one cluster, in the order of their start.

@@ -43,20 +43,10 @@ pub(crate) enum Error {
     Component(#[source] component::Error),
     /// The audit policy could not be written.
     #[error("failed to write {}", path.display())]
-    AuditPolicy {
-        /// Where to.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    AuditPolicy { path: PathBuf, source: std::io::Error },
     /// No free port.
     #[error("failed to find a free port on {address}")]
-    Port {
-        /// The address that was asked for.
-        address: IpAddr,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Port { address: IpAddr, source: std::io::Error },
 }
 
 /// A control plane that answers.

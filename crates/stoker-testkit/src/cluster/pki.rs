@@ -15,20 +15,10 @@ use rcgen::{
 pub(crate) enum Error {
     /// The certificate library refused.
     #[error("failed to make the certificate of {name:?}")]
-    Make {
-        /// Whose certificate.
-        name: String,
-        /// What the library said.
-        source: rcgen::Error,
-    },
+    Make { name: String, source: rcgen::Error },
     /// The disk refused.
     #[error("failed to write {}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
 }
 
 /// Who a client certificate speaks for.

@@ -6,72 +6,36 @@ use std::process::ExitStatus;
 
 /// A failure of the test's surroundings, not of the code under test.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 #[non_exhaustive]
 pub enum Error {
     /// A program could not be started: not installed, most likely.
     #[error("failed to start {program}")]
-    Start {
-        /// The program's name.
-        program: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
+    Start { program: &'static str, source: io::Error },
     /// A program could not be talked to.
     #[error("failed to talk to {program}")]
-    Talk {
-        /// The program's name.
-        program: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
+    Talk { program: &'static str, source: io::Error },
     /// A program ran and reported failure.
     #[error("{program} ended with {status}: {stderr}")]
-    Failed {
-        /// The program with its arguments.
-        program: String,
-        /// How it ended.
-        status: ExitStatus,
-        /// What it wrote to standard error.
-        stderr: String,
-    },
+    Failed { program: String, status: ExitStatus, stderr: String },
     /// Git printed something else than an object id.
     #[error("{text:?} is not an object id")]
-    NotAnId {
-        /// What it printed.
-        text: String,
-    },
+    NotAnId { text: String },
     /// A program printed something else than a key.
     #[error("{program} printed something that is not a key")]
-    NotAKey {
-        /// The program.
-        program: &'static str,
-    },
+    NotAKey { program: &'static str },
     /// A file or directory could not be made or read.
     #[error("failed to access {path:?}")]
-    File {
-        /// Where.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// A server could not listen on loopback.
     #[error("failed to listen on loopback")]
-    Listen {
-        /// What the system said.
-        source: io::Error,
-    },
+    Listen { source: io::Error },
     /// A certificate could not be made.
     #[error("failed to make a certificate")]
-    Certificate {
-        /// What rcgen said.
-        source: rcgen::Error,
-    },
+    Certificate { source: rcgen::Error },
     /// A certificate that we made is not one that a server can use.
     #[error("failed to set up TLS")]
-    Tls {
-        /// What rustls said.
-        source: rustls::Error,
-    },
+    Tls { source: rustls::Error },
 }
 
 impl Error {

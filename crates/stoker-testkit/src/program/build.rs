@@ -11,35 +11,24 @@ use crate::state;
 
 /// Why a program could neither be found nor built.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// No Go toolchain to build with.
     #[error(
         "{program} is not here and can't be built: no `go` on PATH (install Go 1.26 or newer, or set KUBEBUILDER_ASSETS to a directory that has it)"
     )]
-    NoGo {
-        /// The program that was asked for.
-        program: &'static str,
-    },
+    NoGo { program: &'static str },
     /// The build itself failed.
     #[error("failed to build {program} {version}; the last lines of go said:\n{output}")]
     Go {
-        /// The program that was asked for.
         program: &'static str,
-        /// Its pinned version.
         version: &'static str,
         /// What go wrote last; a failed download names its module here.
         output: String,
     },
     /// The cache could not be written.
     #[error("failed to keep {program} in {}", directory.display())]
-    Cache {
-        /// The program that was asked for.
-        program: &'static str,
-        /// The cache directory.
-        directory: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Cache { program: &'static str, directory: PathBuf, source: io::Error },
 }
 
 /// Returns the cached program, building it if this machine has never done so for this pin.

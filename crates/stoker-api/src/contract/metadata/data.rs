@@ -14,6 +14,7 @@ use crate::limit;
 
 /// Why a ConfigMap holds no metadata, or metadata does not fit into one.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field is named after what it holds")]
 pub enum Error {
     /// A key that must be there is not.
     #[error("metadata has no key {0:?}")]
@@ -25,20 +26,10 @@ pub enum Error {
     Protocol(String),
     /// A value can't be read.
     #[error("metadata key {key:?} can't be read: {fault}")]
-    Malformed {
-        /// The key.
-        key: &'static str,
-        /// What is wrong with its value.
-        fault: String,
-    },
+    Malformed { key: &'static str, fault: String },
     /// A JSON value can't be read.
     #[error("metadata key {key:?} holds no valid JSON")]
-    Json {
-        /// The key.
-        key: &'static str,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
+    Json { key: &'static str, source: serde_json::Error },
     /// The profiles are too large to publish.
     #[error("metadata has {0} bytes, more than the {limit} that fit: make the profiles smaller", limit = limit::METADATA_BYTES)]
     TooLarge(usize),
