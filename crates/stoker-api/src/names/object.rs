@@ -57,10 +57,12 @@ pub fn legacy_agent_role_binding(cr_name: &str) -> String {
 /// report, so that few pods share one object. Each number divides the next one: the shard of a pod
 /// only moves up, and the highest shard with a report of a pod has the newest.
 pub fn status_shards(pods: usize) -> u8 {
-    match pods {
-        ..=limit::UNSHARDED_PODS => 1,
-        ..=limit::SHARDED_PODS => SHARDS,
-        _ => MOST_SHARDS,
+    if pods <= limit::UNSHARDED_PODS {
+        1
+    } else if pods <= limit::SHARDED_PODS {
+        SHARDS
+    } else {
+        MOST_SHARDS
     }
 }
 

@@ -25,6 +25,8 @@ enum Verbs {
 /// What goes wrong.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
+    /// The request waits here before it goes on.
+    Delay(Duration),
     /// The proxy answers with this code and a Kubernetes `Status`; the server never sees the
     /// request.
     Status(u16),

@@ -103,6 +103,10 @@ impl Server {
             }
             Some(Fault::CutBeforeRequest) => return Err(Severed.into()),
             Some(Fault::BlackHole) => pending().await,
+            Some(Fault::Delay(time)) => {
+                tokio::time::sleep(time).await;
+                self.forward(id, request, (about, None)).await?
+            }
             fault => self.forward(id, request, (about, fault)).await?,
         };
         if self.shared.is_away() {

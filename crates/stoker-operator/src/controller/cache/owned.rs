@@ -90,8 +90,9 @@ impl From<ConfigMap> for Owned<OwnedMap> {
 impl From<Role> for Owned<Option<u8>> {
     fn from(role: Role) -> Self {
         let sync = Owned::new(&role.metadata, ()).sync;
-        let named = role.rules.iter().flatten().filter_map(|rule| rule.resource_names.as_ref());
-        let shards = named.last().and_then(|names| u8::try_from(names.len()).ok());
+        let reports = role.rules.iter().flatten().next_back();
+        let named = reports.and_then(|rule| rule.resource_names.as_ref());
+        let shards = named.and_then(|names| u8::try_from(names.len()).ok());
         let is_ours =
             |shards: &u8| role.rules.as_ref() == Some(&super::super::apply::rules(&sync, *shards));
         Self::new(&role.metadata, shards.filter(is_ours))

@@ -40,7 +40,7 @@ impl Tables {
         let mut belongings = Belongings { metadata, ..Belongings::default() };
         for (shard, reports) in self.shards(key, uid) {
             belongings.shards.insert(shard);
-            for (pod, report) in reports.iter() {
+            for (pod, report) in reports {
                 belongings.places.entry(pod.clone()).or_default().push(shard);
                 // A pod whose shard has changed has its newest report in the highest.
                 belongings.reports.insert(pod.clone(), report.clone());
