@@ -156,13 +156,6 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     context.interruption.exit_code().map_or(code, ExitCode::from)
 }
 
-/// Says whether a command line can be parsed; nothing runs.
-#[cfg(test)]
-pub(crate) fn parses(words: &[String]) -> Result<(), clap::Error> {
-    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-    Arguments::read(&words).map(drop)
-}
-
 /// The command that a command line names, if it is one: only flags for all commands come before it.
 fn named(words: &[OsString]) -> Option<&'static str> {
     let is_named = |name: &&&str| words.iter().skip(1).any(|word| word == **name);

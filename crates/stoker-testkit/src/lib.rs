@@ -10,6 +10,7 @@ pub mod images;
 pub mod leak;
 pub mod node;
 pub mod object;
+pub mod page;
 pub mod port;
 pub mod process;
 pub mod program;

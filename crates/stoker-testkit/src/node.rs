@@ -153,6 +153,16 @@ impl Node {
         succeed(&mut self.inside(&ctr));
     }
 
+    /// Gives an image that is on the node another name, too.
+    ///
+    /// # Panics
+    /// When the image is not there.
+    pub fn tag(&self, image: &str, name: &str) {
+        let mut ctr = ctr(self.cluster.directory());
+        ctr.args(["image", "tag", "--force", image, name]);
+        succeed(&mut self.inside(&ctr));
+    }
+
     /// Kills a component with SIGKILL.
     pub fn kill(&self, component: Component) {
         self.request(&inside::Request::Kill(component.name()));

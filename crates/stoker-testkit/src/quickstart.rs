@@ -3,23 +3,21 @@
 //! A node with Stoker's images, a git server that pods and people reach by one URL, and the
 //! environment in which the page's commands work. Nothing is installed here: the page does that.
 
-mod page;
-
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::cluster;
 use crate::git::http::{Access, HttpServer};
 use crate::git::{Repo, Tree};
 use crate::node::{Cut, Exposed, Node};
+use crate::page::{Page, Section, Shell, root};
 use crate::program::{self, Program};
-
-pub use page::{Section, sections};
 
 /// The namespace that the page makes for its gateway.
 pub const NAMESPACE: &str = "plant";
@@ -62,6 +60,15 @@ pub struct Passed {
     pub output: String,
     /// How long they took.
     pub took: Duration,
+}
+
+/// Returns the sections of the page with these numbers, such as `3. Say what goes where`.
+pub fn sections(numbers: RangeInclusive<u32>) -> Vec<Section> {
+    let is_wanted = |section: &Section| {
+        let number = section.title.split_once(". ").and_then(|(number, _)| number.parse().ok());
+        number.is_some_and(|number| numbers.contains(&number))
+    };
+    Page::read("docs/quickstart.md").sections.into_iter().filter(is_wanted).collect()
 }
 
 /// Returns the files of the sample repository.
@@ -135,10 +142,13 @@ impl<'a> Quickstart<'a> {
     pub fn try_run(&self, numbers: RangeInclusive<u32>) -> Result<Vec<Passed>, String> {
         let run = |section: Section| {
             let started = Instant::now();
-            match self.shell(&section.script) {
-                Ok(output) => Ok(Passed { section, output, took: started.elapsed() }),
-                Err(output) => Err(format!("{}. {}: {output}", section.number, section.title)),
+            let title = &section.title;
+            let output =
+                self.traced(&section.script).map_err(|output| format!("{title}: {output}"))?;
+            if let Some(line) = section.missing(&output) {
+                return Err(format!("{title}: {line:?} is not in the output: {output}"));
             }
+            Ok(Passed { section, output, took: started.elapsed() })
         };
         sections(numbers).into_iter().map(run).collect()
     }
@@ -175,23 +185,18 @@ impl<'a> Quickstart<'a> {
 
     /// Runs `helm` with these words as arguments; returns its output, also when it fails.
     pub fn try_helm(&self, arguments: &str) -> Result<String, String> {
-        self.shell(&format!("helm {arguments}"))
+        self.traced(&format!("helm {arguments}"))
     }
 
-    /// Runs a script in the page's environment and returns what it printed, commands included.
-    fn shell(&self, script: &str) -> Result<String, String> {
-        let script = format!(". {}\nset -x\n{script}", self.environment().display());
-        let (mut reader, writer) = io::pipe().expect("a pipe");
-        let mut shell = Command::new("bash");
-        shell.args(["-euo", "pipefail", "-c", &script]).current_dir(root()).stdin(Stdio::null());
-        shell.stdout(writer.try_clone().expect("a second handle")).stderr(writer);
-        let mut child = shell.spawn().expect("bash is on this machine");
-        drop(shell); // with our handles of the pipe, or its end would never come
-        let mut output = Vec::new();
-        reader.read_to_end(&mut output).expect("the pipe is readable");
-        let status = child.wait().expect("bash ends");
-        let output = String::from_utf8_lossy(&output).into_owned();
-        if status.success() { Ok(output) } else { Err(output) }
+    /// A shell in the root of the checkout, with the page's environment.
+    pub fn shell(&self) -> Shell {
+        Shell::new(root()).after(&format!(". {}", self.environment().display()))
+    }
+
+    /// Runs a script and returns what it printed, commands included.
+    fn traced(&self, script: &str) -> Result<String, String> {
+        let ran = self.shell().after("set -x").run(script);
+        if ran.code == 0 { Ok(ran.output) } else { Err(ran.output) }
     }
 
     /// Removes the installation and the gateway, also those that an earlier run left.
@@ -208,7 +213,7 @@ impl<'a> Quickstart<'a> {
              done || true\n\
              kubectl wait namespace/{NAMESPACE} namespace/{OPERATOR_NAMESPACE} --for=delete --timeout=2m\n"
         );
-        if let Err(output) = self.shell(&script) {
+        if let Err(output) = self.traced(&script) {
             panic!("an earlier installation can't be removed: {output}");
         }
     }
@@ -241,10 +246,10 @@ impl<'a> Quickstart<'a> {
         fs::create_dir_all(&programs)?;
         for program in [Program::Kubectl, Program::Helm] {
             let found = program::locate(program).map_err(io::Error::other)?;
-            let link = programs.join(program.file_name());
-            fs::remove_file(&link).or_else(ignore_missing)?;
-            symlink(found, link)?;
+            link(&found, &programs.join(program.file_name()))?;
         }
+        // Built together with the tests.
+        link(&cluster::program().with_file_name("stoker"), &programs.join("stoker"))?;
         let prefix = |url: &str| url.trim_end_matches(&format!("{REPOSITORY}.git")).to_owned();
         let (outside, inside) = (prefix(outside), prefix(&self.url));
         let git = format!(
@@ -276,11 +281,27 @@ fn take_turn(directory: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The root of the checkout, in which the page's commands are run.
-fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+/// Makes a link, also in the place of an older one.
+fn link(target: &Path, link: &Path) -> io::Result<()> {
+    fs::remove_file(link).or_else(ignore_missing)?;
+    symlink(target, link)
 }
 
 fn ignore_missing(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_goes_from_installation_to_removal() {
+        let sections = sections(1..=6);
+        let numbers: Vec<&str> = sections.iter().map(|section| &section.title[..2]).collect();
+        assert_eq!(numbers, ["1.", "2.", "3.", "4.", "5.", "6."]);
+        assert!(sections[0].script.starts_with("helm install "), "{}", sections[0].script);
+        assert!(sections[4].script.contains("push"), "{}", sections[4].script);
+        assert!(sections[5].script.starts_with("helm uninstall "), "{}", sections[5].script);
+    }
 }

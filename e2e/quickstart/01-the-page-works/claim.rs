@@ -36,8 +36,7 @@ fn show(passed: &[Passed], took: Duration) {
     let mut out = io::stderr().lock();
     for Passed { section, took, .. } in passed {
         let seconds = took.as_secs_f32();
-        writeln!(out, "quickstart  {}. {:<26} {seconds:>5.1} s", section.number, section.title)
-            .unwrap();
+        writeln!(out, "quickstart  {:<29} {seconds:>5.1} s", section.title).unwrap();
     }
     let seconds = took.as_secs_f32();
     writeln!(out, "quickstart  helm install to second commit {seconds:.1} s").unwrap();

@@ -131,9 +131,8 @@ fn up_with_node(content: Content) -> anyhow::Result<()> {
     let node = Node::required().map_err(anyhow::Error::msg)?;
     let quickstart = Quickstart::begin(&node, quickstart::sample());
     if content == Content::Stoker {
-        for section in quickstart::sections(1..=4) {
-            writeln!(io::stderr(), "{}. {}", section.number, section.title)?;
-            let number = section.number;
+        for (number, section) in (1..).zip(quickstart::sections(1..=4)) {
+            writeln!(io::stderr(), "{}", section.title)?;
             quickstart.try_run(number..=number).map_err(anyhow::Error::msg)?;
         }
     }
