@@ -25,7 +25,7 @@ use crate::output::{Format, shown};
 
 const EXAMPLES: &str = "\
 Examples:
-  stoker migrate -f ignitionsync.yaml -f values-rendered.yaml --to gatewaysync.yaml
+  stoker migrate -f ignitionsync.yaml -f statefulsets.yaml --to gatewaysync.yaml
   stoker migrate --from-configmap git-sync-env-site -n site1 --map services/site/projects:projects \\
     --to gatewaysync.yaml --data ./copy-of-the-data-directory -- --ssh-key-file id --known-hosts-file kh
 

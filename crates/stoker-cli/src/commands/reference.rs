@@ -50,7 +50,7 @@ fn section(page: &mut String, command: &Command, described: &mut Vec<Group>) {
     if let Some(examples) = command.get_after_help().map(ToString::to_string) {
         let lines = examples.lines().filter_map(|line| line.strip_prefix("  "));
         let lines: Vec<&str> = lines.collect();
-        write!(page, "\n```console\n{}\n```\n", lines.join("\n")).ok();
+        write!(page, "\n```sh\n{}\n```\n", lines.join("\n")).ok();
     }
     let own = || command.get_arguments().filter(|argument| !argument.is_global_set());
     let mut headings: Vec<Option<&str>> = Vec::new();

@@ -23,8 +23,8 @@ use wait::Stand;
 
 const EXAMPLES: &str = "\
 Examples:
-  stoker sync-now plant -n factory --wait
-  stoker sync-now plant -n factory --ref v2.1.0";
+  stoker sync-now press -n line-1 --wait
+  stoker sync-now press -n line-1 --ref v2.1.0";
 
 /// How often the GatewaySync is read while a command waits.
 const INTERVAL: Duration = Duration::from_millis(500);

@@ -30,6 +30,7 @@ mod commands {
     mod dev;
     mod follow;
     mod listen;
+    mod page;
     mod surroundings;
 }
 
