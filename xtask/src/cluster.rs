@@ -34,6 +34,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut command = program("up")?;
     command.args(arguments.node.then_some("--node"));
     if arguments.quickstart || arguments.stoker {
+        step::shown(step::cargo().args(["build", "--quiet", "--workspace", "--bin", "stoker"]))?;
         image::for_tests()?;
         command.arg(if arguments.stoker { "--stoker" } else { "--quickstart" });
         // Tests of this checkout install Stoker on their node, too; this one is a person's.
