@@ -8,6 +8,7 @@ use kube::api::DeleteParams;
 use serde_json::Value;
 use stoker_api::condition::{ConditionType, SyncStatus};
 use stoker_api::contract::report::Report;
+use stoker_testkit::page::{Page, Section};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -131,7 +132,7 @@ async fn cluster_wide_defaults_reach_agents_and_follow_their_file() {
     site("south").await;
 }
 
-// F17: `kubectl get gs -w` shows each change of state once. What it prints is the transcript of docs/status.md.
+// F17: `kubectl get gs -w` shows each change of state once, as the transcript of docs/status.md does.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_update_is_seen_change_by_change_and_each_once() {
     let plant = plant().await;
@@ -141,8 +142,16 @@ async fn an_update_is_seen_change_by_change_and_each_once() {
     world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
     let files = tempfile::tempdir().unwrap();
     let shown = files.path().join("shown");
-    let mut watch = world.namespace.kubectl();
-    watch.args(["get", "gs", "--watch"]).stdout(fs::File::create(&shown).unwrap());
+    let page = Page::read("docs/status.md");
+    let transcript = page.section("An update, as `kubectl` shows it");
+    let (get, describe) = transcript.script.trim_end().split_once('\n').unwrap();
+    let kubectl = |line: &str| {
+        let mut kubectl = world.namespace.kubectl();
+        kubectl.args(line.strip_prefix("kubectl ").unwrap().split(' '));
+        kubectl
+    };
+    let mut watch = kubectl(get);
+    watch.stdout(fs::File::create(&shown).unwrap());
     let mut watch = watch.spawn().unwrap();
     let lines = || -> Vec<String> {
         fs::read_to_string(&shown).unwrap().lines().map(ToOwned::to_owned).collect()
@@ -155,7 +164,7 @@ async fn an_update_is_seen_change_by_change_and_each_once() {
     world.until_reason("plant", ConditionType::Ready, "GatewaysSyncing").await;
     world.report_synced(&pod, "plant").await;
     world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
-    let described = world.namespace.kubectl().args(["describe", "gs", "plant"]).output().unwrap();
+    let described = kubectl(describe).output().unwrap();
     let last = eventually("kubectl shows the end", || async {
         let lines = lines();
         let is_over = lines.len() > 3 && lines.last()?.contains("True");
@@ -164,7 +173,12 @@ async fn an_update_is_seen_change_by_change_and_each_once() {
     .await;
     watch.kill().unwrap();
     watch.wait().unwrap();
-    println!("{}\n{}", last.join("\n"), String::from_utf8_lossy(&described.stdout));
+    let seen = format!("{}\n{}", last.join("\n"), String::from_utf8_lossy(&described.stdout));
+    // Events of one second have no order.
+    for line in &transcript.shown {
+        let line = Section { shown: vec![line.clone()], ..Section::default() };
+        assert_eq!(line.missing(&seen), None, "the page shows it: {seen}");
+    }
     // The last column is the age.
     let without_age = |line: &String| {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
