@@ -3,6 +3,7 @@
 /// Pages whose commands another test runs: all sections, or those that are named; and that test.
 pub(crate) const ELSEWHERE: &[(&str, &[&str], &str)] = &[
     ("docs/quickstart.md", &[], "e2e/quickstart/01-the-page-works/claim.rs"),
+    ("charts/stoker-operator/README.md", &["stoker-operator"], "e2e/guides/suite.rs"),
     ("docs/install.md", &["Without Helm", "Remove it"], "e2e/install/08-without-helm/claim.rs"),
     (
         "docs/webhooks.md",

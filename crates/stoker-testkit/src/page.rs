@@ -56,7 +56,7 @@ pub fn pages() -> Vec<Page> {
                 // What mdBook made of the pages.
                 true if path == "docs/book" => (),
                 true => directories.push(path),
-                false if path.ends_with(".md") => paths.push(path),
+                false if entry.path().extension().is_some_and(|it| it == "md") => paths.push(path),
                 false => (),
             }
         }
@@ -80,6 +80,7 @@ impl Page {
     ///
     /// # Panics
     /// When the page does not have the example.
+    #[must_use]
     pub fn with(mut self, example: &str, replacement: &str) -> Self {
         let mut count = 0;
         for section in &mut self.sections {

@@ -18,10 +18,7 @@ const NGINX: &str = "{apiVersion: v1, kind: Pod, metadata: {name: press-0, names
 fn c02_an_installation_is_made_upgraded_and_removed_as_the_pages_say() {
     let Some(world) = super::world() else { return };
     let shell = world.shell("installation");
-    world.quickstart.reset();
-
     let mut readme = Guide::open(&shell, README);
-    readme.follow("stoker-operator");
     let mut install = Guide::open(&shell, "docs/install.md");
     install.follow("Is it well");
     install.follow("Upgrade");

@@ -43,12 +43,16 @@ fn c06_what_is_listed_exists() {
         assert!(!page.section(title).script.is_empty(), "{}: {title:?} has none", page.path);
     };
     for (page, titles, test) in list::ELSEWHERE {
-        titles.iter().for_each(|title| has_commands(page, title));
+        for title in *titles {
+            has_commands(page, title);
+        }
         let text = fs::read_to_string(root().join(test)).unwrap_or_default();
         let through_the_kit = page == &"docs/quickstart.md" && text.contains("quickstart.run(");
         assert!(text.contains(page) || through_the_kit, "{test} does not run {page}");
     }
-    list::NOT_RUN.iter().for_each(|(page, title, _)| has_commands(page, title));
+    for (page, title, _) in list::NOT_RUN {
+        has_commands(page, title);
+    }
     let parts = list::PARTS.iter().map(|(page, title, _)| (page, title));
     for (page, title) in parts.chain(list::VALUES.iter().map(|(page, title)| (page, title))) {
         let page = Page::read(page);

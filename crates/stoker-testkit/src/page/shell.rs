@@ -55,6 +55,7 @@ impl Shell {
     }
 
     /// Runs these commands first, each time.
+    #[must_use]
     pub fn after(mut self, commands: &str) -> Self {
         self.prelude.push_str(commands);
         self.prelude.push('\n');
