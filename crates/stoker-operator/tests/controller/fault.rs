@@ -114,7 +114,7 @@ async fn a_watch_that_falls_silent_is_given_up_and_nothing_is_lost() {
     plant.settle(&commit).await;
 }
 
-// C4, C5: refusals, conflicts and lost answers are retried, and not in a storm; the operator
+// C4, C5: refusals, conflicts, late and lost answers are retried, and not in a storm; the operator
 // stays alive meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_and_conflicting_requests_are_tried_again_within_reason() {
@@ -126,6 +126,7 @@ async fn refused_and_conflicting_requests_are_tried_again_within_reason() {
         Fault::Status(500),
         Fault::Status(503),
         Fault::Status(504),
+        Fault::Delay(Duration::from_millis(500)),
         Fault::Status(409),
         Fault::CutBeforeRequest,
         Fault::CutBeforeResponse,
