@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use stoker_testkit::git::Edit;
+use stoker_testkit::git::{Edit, Tree};
 use stoker_testkit::page::{Page, Shell};
 use stoker_testkit::wait::eventually;
 
@@ -72,7 +72,7 @@ fn reference(world: &World, shell: &Shell) {
 
 fn runbook(world: &World, shell: &Shell) {
     let repo = world.quickstart.repo();
-    let all_but_press = Edit::remove("projects/press").message("Remove the press");
+    let all_but_press = Edit::put(Tree::new()).and_remove("projects/press");
     let commit_of = |name| String::from_utf8(repo.git(["rev-parse", name]).unwrap()).unwrap();
     let (first, last) = (commit_of("v2.0.3"), commit_of("main"));
     let commit = repo.unreachable(all_but_press).unwrap().to_string();

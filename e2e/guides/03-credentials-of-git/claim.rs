@@ -22,7 +22,7 @@ fn c03_each_credential_of_the_page_resolves_a_ref() {
     let by_http = node.expose(server.address());
     let app = GitHubApp::start().unwrap();
     app.mount("plant", repo);
-    let by_app = node.expose(app.server().address());
+    let by_app = node.expose(app.address());
     let authority = Authority::new().unwrap();
     let private = HttpServer::start_tls(&authority.issue(Flaw::None).unwrap()).unwrap();
     private.mount("plant", repo);

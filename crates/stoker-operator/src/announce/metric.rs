@@ -143,6 +143,21 @@ impl Metrics {
         }
     }
 
+    /// Takes note of a GatewaySync that has every series.
+    #[cfg(test)]
+    pub(crate) fn observe_sample(&self) {
+        let status = SyncStatus::Synced;
+        let gateway = SeenGateway { pod: "ignition-0".into(), status, synced_at: Some(1) };
+        let seen = Seen {
+            git_ref: Some("main".into()),
+            conditions: vec![(ConditionType::Ready, true)],
+            gateways: vec![gateway],
+            token_expiry: Some(1),
+            ..Seen::default()
+        };
+        self.0.fleet.lock().insert(Key::new("line", "plant"), seen);
+    }
+
     /// Drops the series of a GatewaySync that is gone.
     pub(crate) fn forget(&self, key: &Key) {
         self.0.fleet.lock().remove(key);

@@ -4,6 +4,7 @@
 //! presents that token as a password. The stand-in checks the JWT as GitHub does: signature,
 //! issuer, times. Tokens can be revoked.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -64,6 +65,11 @@ impl GitHubApp {
     /// Serves a repository below `/{name}.git` to those who have a token, and returns its URL.
     pub fn mount(&self, name: &str, repo: &Repo) -> String {
         self.server.mount(name, repo)
+    }
+
+    /// Returns where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
     }
 
     /// Returns the base URL of the API.
