@@ -10,6 +10,7 @@ use stoker_api::condition::{Reason, Trigger};
 use stoker_api::contract::metadata::Profile;
 use stoker_api::gatewaysync::{DesignerSessionPolicy, DriftPolicy};
 use stoker_api::word::Interval;
+use stoker_core::remedy::advised;
 use stoker_git::store::Location;
 use stoker_run::{
     Cancel, CommitContent, Content, DriftCheck, Failed, GatewayAbsence, GatewayTarget, Phase,
@@ -252,7 +253,7 @@ impl Ended {
         };
         let fault = Fault {
             reason: error.reason(),
-            message: Chain(&*error).to_string(),
+            message: advised(Chain(&*error), error.remedy().as_ref()),
             retry: error.retry(),
             is_source: matches!(*error, stoker_run::Error::Fetch(_)),
             is_cancelled: error.is_cancelled(),

@@ -3,11 +3,22 @@
 //! Long: one entry per remedy.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use stoker_api::remedy::Remedy;
 
-/// Returns what to do next, for an event, a condition or a report.
-pub fn in_cluster(remedy: &Remedy) -> Cow<'static, str> {
+/// Adds what to do next to a message of a condition or a report. Steps for a shell are left out: what
+/// they name is in the pod, where nobody has a shell.
+pub fn advised(message: impl Display, remedy: Option<&Remedy>) -> String {
+    match remedy {
+        Some(Remedy::Step(_) | Remedy::WaitForStore | Remedy::RebuildStore) | None => {
+            message.to_string()
+        }
+        Some(remedy) => format!("{message}; {}", in_cluster(remedy)),
+    }
+}
+
+fn in_cluster(remedy: &Remedy) -> Cow<'static, str> {
     match remedy {
         Remedy::Step(words) => words.clone(),
         Remedy::GiveToken => "set spec.git.auth.token".into(),
@@ -90,5 +101,13 @@ mod tests {
             let words = in_cluster(&remedy);
             assert!(!words.contains("--") && !words.is_empty(), "{words}");
         }
+    }
+
+    #[test]
+    fn a_field_of_the_spec_is_named_and_a_step_for_a_shell_is_not() {
+        let advice = advised("refused", Some(&Remedy::GiveToken));
+        assert_eq!(advice, "refused; set spec.git.auth.token");
+        assert_eq!(advised("refused", Some(&Remedy::step("ls -l key"))), "refused");
+        assert_eq!(advised("refused", None), "refused");
     }
 }

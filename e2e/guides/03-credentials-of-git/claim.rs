@@ -1,4 +1,6 @@
 //! The page about git authentication, against servers that ask for each kind of credentials.
+//!
+//! Long: the claim follows the page, one server after the other.
 
 use std::fs;
 

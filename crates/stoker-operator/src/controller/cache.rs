@@ -1,6 +1,8 @@
 //! What the watches have seen, reduced to what decisions need.
 //!
 //! Every change returns the GatewaySyncs that it concerns; `fleet` wakes them.
+//!
+//! Long: one function for each kind of object that is watched, and one for each question.
 
 mod known;
 mod owned;

@@ -3,6 +3,8 @@
 //! # Promises
 //! What a Secret holds is read when the remote is asked, lies in memory files while git runs, and
 //! is then gone. Between two queries only a digest is kept, beside the versions that it is of.
+//!
+//! Long: every kind of credential, from its field to what git gets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -4,12 +4,13 @@ use stoker_api::chain::Chain;
 use stoker_api::condition::{ConditionType, Reason};
 use stoker_core::reconcile::Failure;
 use stoker_core::refs;
+use stoker_core::remedy::advised;
 use stoker_git::diagnosis::Fault;
 
 /// Returns the reason and the message for an error of git.
 pub(crate) fn failure_of(error: &stoker_git::Error) -> Failure {
     let reason = error.reason();
-    let mut message = Chain(error).to_string();
+    let mut message = advised(Chain(error), error.remedy().as_ref());
     if let Some(Fault::Redirected { .. }) = error.fault() {
         message.push_str("; if that is right, set spec.git.repo to the repository's URL there");
     }
