@@ -60,8 +60,7 @@ fn conditions() -> String {
         "# Conditions and reasons".to_owned(),
         "A GatewaySync says how it stands by conditions. Wait for the one that says it all:"
             .to_owned(),
-        "```sh\nkubectl wait gatewaysync/press -n line-1 --for=condition=Ready\n```"
-            .to_owned(),
+        "```sh\nkubectl wait gatewaysync/press -n line-1 --for=condition=Ready\n```".to_owned(),
         table(&["condition", "True means", "reasons"], types),
         "## Reasons of conditions".to_owned(),
         of(false),

@@ -73,21 +73,24 @@ fn vars(overrides: &Overrides, faults: &mut Faults) {
 }
 
 fn mapping(mapping: &Mapping, faults: &mut Faults) {
-    faults.within("source", |faults| path(&mapping.source, faults));
+    // A field that is new has to be named here, and checked where it needs to be.
+    let Mapping { source, destination, mapping_type, patches, required: _, prune: _, template: _ } =
+        mapping;
+    faults.within("source", |faults| path(source, faults));
     faults.within("destination", |faults| {
-        path(&mapping.destination, faults);
-        if mapping.destination.split('/').find(|c| !matches!(*c, "" | ".")).is_some_and(is_reserved)
-            || mapping.destination.split('/').any(|c| c.starts_with(RESERVED_PREFIX))
+        path(destination, faults);
+        if destination.split('/').find(|c| !matches!(*c, "" | ".")).is_some_and(is_reserved)
+            || destination.split('/').any(|c| c.starts_with(RESERVED_PREFIX))
         {
             faults.here("is a name of Stoker's own: choose another".to_owned());
         }
     });
-    if mapping.patches.len() > limit::PATCHES {
-        faults.add("patches", too_many(limit::PATCHES, "patches", mapping.patches.len()));
+    if patches.len() > limit::PATCHES {
+        faults.add("patches", too_many(limit::PATCHES, "patches", patches.len()));
     }
-    for (index, entry) in mapping.patches.iter().enumerate() {
+    for (index, entry) in patches.iter().enumerate() {
         faults.within(&format!("patches[{index}]"), |faults| {
-            if entry.file.is_none() && mapping.mapping_type == Some(MappingType::Dir) {
+            if entry.file.is_none() && *mapping_type == Some(MappingType::Dir) {
                 faults.add("file", "is missing: say which files of the directory".to_owned());
             }
             patch(entry, faults);

@@ -16,7 +16,7 @@ use super::world::{Run, STOKER, World, is_long};
 
 /// Calls that change a disk, or speak to a gateway; what a program does not use costs nothing here.
 pub(crate) const CHANGING: &str = "connect,sendto,openat,openat2,mkdir,mkdirat,write,pwrite64,writev,copy_file_range,\
-                        sendfile,ftruncate,fallocate,fchmod,fchmodat,chmod,fsync,fdatasync,syncfs,\
+                        sendfile,ftruncate,fallocate,fchmod,fchmodat,chmod,fchown,fsync,fdatasync,syncfs,\
                         sync_file_range,rename,renameat,renameat2,link,linkat,symlinkat,unlink,\
                         unlinkat,rmdir,utimensat,flock";
 
