@@ -9,7 +9,7 @@ pub use annotation::{Annotation, Label};
 pub use object::{
     METADATA_PREFIX, STATUS_PREFIX, agent_role, agent_secret, github_token_secret,
     legacy_agent_role_binding, legacy_status_config_map, metadata_config_map, status_config_map,
-    status_shard, status_shards, token_role_binding,
+    status_shard, status_shards, status_shards_up_to, token_role_binding,
 };
 pub use port::Port;
 pub use secret_key::SecretKey;

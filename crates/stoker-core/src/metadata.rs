@@ -44,6 +44,8 @@ pub struct Sources<'a> {
     pub asked_by: Option<Requester>,
     /// How many pods there are.
     pub pods: usize,
+    /// The highest status object that exists.
+    pub last_shard: Option<u8>,
     /// What is published now.
     pub previous: Option<&'a Metadata>,
 }
@@ -87,7 +89,9 @@ pub fn without_news(next: &Metadata, previous: &Metadata) -> Metadata {
 /// The number of status objects never shrinks: an agent may still report to the last one.
 fn shards(sources: &Sources<'_>) -> u8 {
     let before = sources.previous.map_or(1, |previous| previous.status_shards);
-    names::status_shards(sources.pods).max(before)
+    // Someone may have deleted the metadata, and no status object.
+    let existing = sources.last_shard.map_or(1, names::status_shards_up_to);
+    names::status_shards(sources.pods).max(before).max(existing)
 }
 
 fn whole(

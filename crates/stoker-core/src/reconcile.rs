@@ -181,6 +181,7 @@ pub fn decide(sync: &GatewaySync, observed: &Observed, now: Timestamp) -> Verdic
         known_hosts: observed.host_keys.pinned(),
         asked_by: observed.asked_by,
         pods: observed.pods.len(),
+        last_shard: observed.shards.last().copied(),
         previous,
     });
     let published = gateway::Published {

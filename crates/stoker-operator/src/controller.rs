@@ -204,8 +204,9 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
         }
         Triage::Undecodable(fault) => {
             let told = apply::stop_undecodable(context, key, fault.uid.as_deref()).await;
-            told.map_err(|fault| Error::Stop { key: key.clone(), source: Box::new(fault) })?;
-            return publish::undecodable(context, key, &fault).await;
+            let next = publish::undecodable(context, key, &fault).await?;
+            let failed = |fault| Error::Stop { key: key.clone(), source: Box::new(fault) };
+            return told.map(|()| next).map_err(failed);
         }
         Triage::Gone => return cleanup::gone(context, key).await,
     };
@@ -219,7 +220,8 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
         return Ok(applied.next(context, key));
     }
     applied.add(observed.hand_over_token(context, key, &sync).await);
-    if applied.fault.is_some() {
+    if let Some(error) = &applied.fault {
+        tracing::warn!(namespace = key.namespace, name = key.name, error, "a write failed");
         observed.facts.failed_write.clone_from(&applied.fault);
         verdict = decide(&sync, &observed.facts, now);
     }

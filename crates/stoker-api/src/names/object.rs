@@ -66,6 +66,11 @@ pub fn status_shards(pods: usize) -> u8 {
     }
 }
 
+/// Returns how many status ConfigMaps a GatewaySync has of which this is the highest that exists.
+pub fn status_shards_up_to(shard: u8) -> u8 {
+    [1, SHARDS].into_iter().find(|shards| shard < *shards).unwrap_or(MOST_SHARDS)
+}
+
 /// Returns the shard that a pod reports to: the first byte of SHA-256(pod name), modulo `shards`.
 ///
 /// Controller and agent each compute it; a metadata without shards counts as one with one.

@@ -21,6 +21,7 @@ fn one_shard_serves_all_pods_and_no_shards_count_as_one() {
 fn many_pods_have_more_shards_and_the_shard_of_a_pod_only_moves_up() {
     let shards = [50, 51, 200, 201, 1000].map(status_shards);
     assert_eq!(shards, [1, 16, 16, 128, 128]);
+    assert_eq!([0, 1, 15, 16, 127].map(status_shards_up_to), [1, 16, 16, 128, 128]);
     for pod in (0..300).map(|number| format!("gateway-{number}")) {
         assert!([1, 16, 128].map(|shards| status_shard(&pod, shards)).is_sorted(), "{pod}");
     }

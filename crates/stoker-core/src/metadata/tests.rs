@@ -155,6 +155,9 @@ fn status_objects_become_more_and_never_fewer() {
     assert_eq!(observed.published.clone().unwrap().unwrap().status_shards, 16);
     observed.pods.truncate(1);
     assert_eq!(published(&decided(&sync, &observed)), None);
+    observed.shards = (0..16).collect();
+    observed.published = None;
+    assert_eq!(published(&decided(&sync, &observed)).unwrap().status_shards, 16);
 }
 
 #[test]

@@ -362,6 +362,7 @@ fn a_failed_write_is_said_in_ready() {
     sync.spec.paused = Some(true);
     let paused = settled(&mut sync, &mut observed);
     assert_eq!(ready(&paused).reason, "Paused");
+    assert!(ready(&paused).message.contains("forbidden"), "{}", ready(&paused).message);
     assert_eq!(reasons(&decided(&sync, &observed)), []);
 }
 

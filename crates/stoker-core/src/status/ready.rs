@@ -20,7 +20,9 @@ const NEEDED: [ConditionType; 4] = [
 /// Decides Ready from the other conditions.
 pub(super) fn judge(facts: &Facts<'_>, judged: &[(ConditionType, Judgement)]) -> Judgement {
     if let Some(paused) = facts.paused {
-        return Judgement::no(Reason::Paused, paused_message(paused));
+        let message = paused_message(paused);
+        let untold = facts.failed_write.map(|fault| format!("; agents may not know: {fault}"));
+        return Judgement::no(Reason::Paused, message + &untold.unwrap_or_default());
     }
     if let Some(fault) = facts.failed_write {
         return Judgement::no(Reason::Progressing, fault);

@@ -9,7 +9,9 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams,
+};
 use kube::core::{DeserializeGuard, NamespaceResourceScope};
 use kube::{Resource, ResourceExt as _};
 use serde::Serialize;
@@ -216,17 +218,37 @@ pub(crate) async fn stop_undecodable(
     let is_stopped = matches!(published.paused_by, Some(PausedBy::Emergency { .. }));
     let (is_paused, paused_by) = match context.cache.emergency() {
         Some(reason) if !published.is_paused => (true, Some(emergency(&reason))),
+        None if is_stopped && is_paused_by_spec(context, key).await? => {
+            (true, Some(PausedBy::Spec))
+        }
         None if is_stopped => (false, None),
         Some(_) | None => return Ok(()),
     };
-    let next = Metadata { is_paused, paused_by, ..published.clone() };
-    let before = published.to_data().map_err(Fault::Metadata)?;
-    let mut data: BTreeMap<String, Option<String>> =
-        before.into_keys().map(|name| (name, None)).collect();
-    let next = next.to_data().map_err(Fault::Metadata)?;
-    data.extend(next.into_iter().map(|(name, value)| (name, Some(value))));
-    let patch = json!({ "metadata": { "resourceVersion": resource_version }, "data": data });
-    patch_metadata_map(context, key, &patch).await
+    let next = Metadata { is_paused, paused_by, ..published };
+    let name = names::metadata_config_map(&key.name);
+    let api: Api<ConfigMap> = Api::namespaced(context.shared.client.clone(), &key.namespace);
+    let found = api.get_metadata(&name).await;
+    let found = found.map_err(|source| failed(&format!("ConfigMap {key}"), source))?.metadata;
+    let metadata = ObjectMeta {
+        name: Some(name),
+        namespace: found.namespace,
+        labels: found.labels,
+        owner_references: found.owner_references,
+        resource_version,
+        ..ObjectMeta::default()
+    };
+    let data = Some(next.to_data().map_err(Fault::Metadata)?);
+    put(context, &ConfigMap { metadata, data, ..ConfigMap::default() }).await
+}
+
+/// Says whether a GatewaySync that can't be read is paused by its spec.
+async fn is_paused_by_spec(context: &Context, key: &Key) -> Result<bool, Fault> {
+    let resource = ApiResource::erase::<GatewaySync>(&());
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(context.shared.client.clone(), &key.namespace, &resource);
+    let found = api.get_opt(&key.name).await;
+    let found = found.map_err(|source| failed(&format!("GatewaySync {key}"), source))?;
+    Ok(found.is_some_and(|object| object.data["spec"]["paused"] == true))
 }
 
 /// Publishes metadata, unless what is published has changed since it was observed.
@@ -258,15 +280,10 @@ async fn want_reports(
     let mark = format!("{shard} {}", jiff::Timestamp::now());
     let annotations = BTreeMap::from([(Annotation::ReportsWanted.as_str(), mark)]);
     let patch = json!({ "metadata": { "annotations": annotations } });
-    patch_metadata_map(context, key, &patch).await
-}
-
-/// Changes a part of the metadata ConfigMap.
-async fn patch_metadata_map(context: &Context, key: &Key, patch: &Value) -> Result<(), Fault> {
     let name = names::metadata_config_map(&key.name);
     context.check_leading().map_err(Fault::NotLeading)?;
     let api: Api<ConfigMap> = Api::namespaced(context.shared.client.clone(), &key.namespace);
-    api.patch_metadata(&name, &PatchParams::default(), &Patch::Merge(patch))
+    api.patch_metadata(&name, &PatchParams::default(), &Patch::Merge(&patch))
         .await
         .map_err(|source| failed(&format!("ConfigMap {}/{name}", key.namespace), source))?;
     Ok(())

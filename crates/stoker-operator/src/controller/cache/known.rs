@@ -56,7 +56,8 @@ impl Known {
 impl Undecodable {
     /// Says whether the same is wrong with two versions.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.generation == other.generation
+        self.uid == other.uid
+            && self.generation == other.generation
             && self.fault == other.fault
             && self.is_deleted == other.is_deleted
     }
