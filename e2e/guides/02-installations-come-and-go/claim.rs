@@ -26,6 +26,7 @@ fn c02_an_installation_is_made_upgraded_and_removed_as_the_pages_say() {
     world.kubectl("create namespace line-1");
     bootstrap(&world, &shell);
     remove(&world, &shell);
+    several_operators(&world, &shell);
     air_gap(&world, &shell);
     readme.follow("Uninstall");
 }
@@ -81,6 +82,17 @@ fn remove(world: &World, shell: &Shell) {
     let left = world.kubectl(&of_the_cluster);
     let ours: Vec<&str> = left.lines().filter(|name| name.contains("stoker")).collect();
     assert!(ours.is_empty(), "{ours:?}");
+}
+
+fn several_operators(world: &World, shell: &Shell) {
+    Guide::open(shell, "docs/guides/sizing.md").follow("Several operators");
+    let leases = "get leases --namespace stoker-system --output=name";
+    eventually("each part has its Lease", || {
+        let leases = world.kubectl(leases);
+        ["-0-of-2", "-1-of-2"].iter().all(|part| leases.contains(part))
+    });
+    let gone = shell.run("helm uninstall stoker-1 stoker-0 --namespace stoker-system --wait");
+    assert_eq!(gone.code, 0, "{}", gone.output);
 }
 
 fn air_gap(world: &World, shell: &Shell) {
