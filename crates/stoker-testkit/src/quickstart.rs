@@ -145,9 +145,6 @@ impl<'a> Quickstart<'a> {
             let title = &section.title;
             let output =
                 self.traced(&section.script).map_err(|output| format!("{title}: {output}"))?;
-            if let Some(line) = section.missing(&output) {
-                return Err(format!("{title}: {line:?} is not in the output: {output}"));
-            }
             Ok(Passed { section, output, took: started.elapsed() })
         };
         sections(numbers).into_iter().map(run).collect()

@@ -51,7 +51,7 @@ fn c09_the_operator_works_behind_its_network_policies() {
     world.operator(&["rollout", "status", &rollout, "--timeout=2m"]);
     world.sync_a_commit("behind-policies");
     eventually("the API server reaches the webhook", || world.injects(NAMESPACE));
-    assert!(reaches(&world, address, 8080, "/metrics"), "metrics are allowed");
+    eventually("metrics are allowed", || reaches(&world, address, 8080, "/metrics"));
     assert!(!reaches(&world, address, 8081, "/healthz"), "no policy allows this");
     drop(enforced);
     world.operator(&["delete", "networkpolicy", "deny-all"]);

@@ -27,6 +27,9 @@ fn c01_the_commands_of_the_page_bring_the_second_commit() {
     assert!(seen.ends_with("line-1\nline-2\n"), "the gateway sees both projects: {seen}");
 
     passed.extend(quickstart.run(6..=6));
+    for Passed { section, output, .. } in &passed {
+        assert_eq!(section.missing(output), None, "{}: {output}", section.title);
+    }
     show(&passed, took);
     assert!(took < Duration::from_mins(5), "the page promises less than five minutes");
 }
