@@ -24,8 +24,10 @@ use crate::profile::Profiles;
 use crate::refs::Resolution;
 use crate::request::{self, Request};
 use crate::status::{self, Facts};
+use finished::Trail;
 
 pub use event::{Event, Regarding, Severity, received};
+pub use finished::LastSync;
 pub use write::Write;
 
 /// Everything that was observed of one GatewaySync. A failed read is a value in it.
@@ -67,6 +69,8 @@ pub struct Observed {
     pub receiver: Receiver,
     /// The commit of which it was last told that all gateways have it.
     pub completed: Option<String>,
+    /// The last sync of each gateway that the status had no room for; none before the first pass.
+    pub unlisted: Option<Arc<BTreeMap<String, LastSync>>>,
     /// Why an object could not be written that was decided from the same facts.
     pub failed_write: Option<String>,
 }
@@ -159,6 +163,8 @@ pub struct Verdict {
     pub gateways: Vec<Gateway>,
     /// One line of the audit trail for each sync that has finished, if the status is published.
     pub finished: Vec<String>,
+    /// What the audit trail then has of the gateways that the status has no room for.
+    pub unlisted: BTreeMap<String, LastSync>,
 }
 
 /// Decides what is to be done about one GatewaySync.
@@ -208,10 +214,11 @@ pub fn decide(sync: &GatewaySync, observed: &Observed, now: Timestamp) -> Verdic
     };
     let status = status::build(&facts);
     let events = event::events(&facts, &status);
-    let finished = finished::lines(&facts);
+    let Trail { lines: finished, unlisted } =
+        finished::trail(&facts, &status, observed.unlisted.as_deref());
     let wanted = write::Wanted { request: &request, metadata: next.as_ref(), gateways: &gateways };
     let writes = write::writes(sync, observed, &wanted);
-    Verdict { writes, status, events, gateways, finished }
+    Verdict { writes, status, events, gateways, finished, unlisted }
 }
 
 fn judged(

@@ -100,6 +100,7 @@ pub(crate) fn observed(pods: Vec<Pod>) -> Observed {
         sync_profiles: BTreeMap::new(),
         pods,
         completed: None,
+        unlisted: None,
         failed_write: None,
         reports: BTreeMap::new(),
         legacy: BTreeMap::new(),
@@ -126,6 +127,7 @@ pub(crate) fn settled(sync: &mut GatewaySync, observed: &mut Observed) -> Verdic
     // As the API server returns it.
     let stored = serde_json::to_string(&verdict.status).unwrap();
     sync.status = Some(serde_json::from_str(&stored).unwrap());
+    observed.unlisted = Some(verdict.unlisted.clone().into());
     verdict
 }
 

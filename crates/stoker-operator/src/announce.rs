@@ -102,9 +102,12 @@ pub(crate) fn announce(
 ) {
     let key = Key::new(&sync.namespace().unwrap_or_default(), &sync.name_any());
     announcer.metrics.observe(&key, verdict);
+    // A status that stays as it is may have no room for the gateway that synced.
+    if !matches!(published, Published::Deferred(_)) {
+        verdict.finished.iter().for_each(|line| telemetry::write_line(line));
+    }
     let Published::Written(status) = published else { return };
     log(&key, sync.status.as_ref(), status);
-    verdict.finished.iter().for_each(|line| telemetry::write_line(line));
     for event in &verdict.events {
         let (namespace, name) = (&key.namespace, &key.name);
         let (reason, note) = (event.reason, &event.note);

@@ -228,7 +228,7 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
     let status = verdict.status.clone();
     let published = publish::publish(context, key, &sync, status, &applied).await?;
     announce::announce(&context.announcer, &sync, &verdict, &published);
-    observe::remember_completed(context, key, &published);
+    observe::remember_told(context, key, &published, verdict.unlisted);
     observed.tell(context, key, &sync);
     legacy::withdraw(context, key).await;
     let pruned = prune::prune(context, key, &observed).await;

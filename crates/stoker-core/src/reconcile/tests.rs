@@ -443,6 +443,26 @@ fn each_finished_sync_has_one_line_in_the_audit_trail() {
 }
 
 #[test]
+fn the_audit_trail_has_gateways_that_the_status_does_not_list() {
+    let pods: Vec<_> = (0..150).map(|number| pod(&format!("ignition-{number}"))).collect();
+    let (mut sync, mut observed) = (stored(plant()), observed(pods));
+    let first = with_synced(&mut sync, &mut observed);
+    assert_eq!((first.finished.len(), first.unlisted.len()), (150, 50));
+    let (unlisted, _) = first.unlisted.first_key_value().unwrap();
+    let report = observed.reports[unlisted].clone().unwrap();
+    let later = report.synced_at.map(|at| at + jiff::SignedDuration::from_secs(60));
+    let again = Report { synced_at: later, ..(*report).clone() };
+    observed.reports.insert(unlisted.clone(), Ok(again.into()));
+    // A controller that has just started does not know what it had told.
+    let started = Observed { unlisted: None, ..observed.clone() };
+    assert_eq!(decided(&sync, &started).finished, Vec::<String>::new());
+    let verdict = settled(&mut sync, &mut observed);
+    assert_eq!(verdict.finished.len(), 1);
+    assert!(verdict.finished[0].contains(&format!(r#""podName":"{unlisted}""#)));
+    assert_eq!(decided(&sync, &observed).finished, Vec::<String>::new());
+}
+
+#[test]
 fn failures_are_told_once_also_of_twins_and_of_gateways_that_the_status_does_not_list() {
     let name = |pod: Pod| pod.annotated(Annotation::GatewayName, "twin");
     let pods = (0..150).map(|number| name(pod(&format!("ignition-{number}")))).collect();

@@ -2,11 +2,12 @@
 //! right: a controller that starts anew decides the same.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use stoker_core::backoff::Backoff;
+use stoker_core::reconcile::LastSync;
 use tokio::time::Instant;
 
 use super::bucket::Bucket;
@@ -52,6 +53,9 @@ pub(crate) struct Memory {
     pub(crate) remotes: Vec<RemoteKey>,
     /// The commit of which it was last told that all gateways have it.
     pub(crate) completed: Option<String>,
+    /// What the audit trail has of gateways that the status has no room for; none before the first
+    /// pass.
+    pub(crate) unlisted: Option<Arc<BTreeMap<String, LastSync>>>,
     /// Why it can't be read, as its status says.
     pub(crate) undecodable: Option<Undecodable>,
 }
@@ -99,6 +103,7 @@ impl Memory {
             gone: BTreeMap::new(),
             ending: None,
             completed: None,
+            unlisted: None,
             undecodable: None,
         }
     }

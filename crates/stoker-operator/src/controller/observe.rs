@@ -19,9 +19,8 @@ use stoker_api::word::{Interval, RefName, RepoUrl, Transport};
 use stoker_api::{GatewaySync, SyncProfile};
 use stoker_core::gateway::Choice;
 use stoker_core::reconcile::{
-    Failure, HostKeys, Observed, Receiver, Remote, Rights, TokenWriter, received, requested,
+    Failure, HostKeys, LastSync, Observed, Receiver, Remote, Rights, TokenWriter, received, requested,
 };
-
 use tokio::time::Instant;
 
 use super::cache::{Belongings, Key, account};
@@ -113,6 +112,7 @@ pub(crate) async fn observe(
         emergency: context.cache.emergency(),
         receiver: push_events,
         completed: completed(context, key, sync),
+        unlisted: context.memories.with(key, |memory| memory.unlisted.clone()),
         failed_write: None,
         legacy: legacy::reports(context, key, &pods).await?,
         token_writer: token_writer(context, key, &belongings),
@@ -143,13 +143,22 @@ fn completed(context: &Context, key: &Key, sync: &GatewaySync) -> Option<String>
     })
 }
 
-/// Takes note of the commit of which a written status says that all gateways have it.
-pub(crate) fn remember_completed(context: &Context, key: &Key, published: &Published) {
-    if let Published::Written(status) = published
-        && let Some(commit) = completed_commit(status)
-    {
-        context.memories.with(key, |memory| memory.completed = Some(commit));
-    }
+/// Takes note of what was told after a status was published.
+pub(crate) fn remember_told(
+    context: &Context,
+    key: &Key,
+    published: &Published,
+    unlisted: BTreeMap<String, LastSync>,
+) {
+    let commit = match published {
+        Published::Written(status) => completed_commit(status),
+        Published::Unchanged => None,
+        Published::Deferred(_) => return,
+    };
+    context.memories.with(key, |memory| {
+        memory.completed = commit.or(memory.completed.take());
+        memory.unlisted = Some(Arc::new(unlisted));
+    });
 }
 
 /// Returns the commit that all gateways have had last. Without gateways it only follows the ref.
