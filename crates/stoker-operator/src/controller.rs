@@ -213,8 +213,8 @@ async fn reconcile(context: &Context, key: &Key) -> Result<Next, Error> {
     let now = Timestamp::now();
     let mut observed = observe::observe(context, key, &sync).await?;
     let mut verdict = decide(&sync, &observed.facts, now);
-    let version = observed.metadata_version.as_deref();
-    let mut applied = apply::apply(context, key, &sync, &verdict.writes, version).await;
+    let versions = &observed.versions;
+    let mut applied = apply::apply(context, key, &sync, &verdict.writes, versions).await;
     if applied.is_stale() {
         // A status made of it would not be true, either.
         return Ok(applied.next(context, key));

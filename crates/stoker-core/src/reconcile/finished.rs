@@ -68,7 +68,10 @@ impl LastSync {
 
     fn listed(was: &DiscoveredGateway) -> Self {
         let message = was.message.clone().unwrap_or_default();
-        Self { synced_at: was.last_sync_time.clone(), failure: was.sync_status.map(|it| (it, message)) }
+        Self {
+            synced_at: was.last_sync_time.clone(),
+            failure: was.sync_status.map(|it| (it, message)),
+        }
     }
 
     fn is_news(&self, was: Option<&Self>) -> bool {

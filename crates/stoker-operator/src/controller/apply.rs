@@ -25,7 +25,7 @@ use stoker_core::metadata::without_news;
 use stoker_core::reconcile::{Write, emergency};
 
 use super::api::{FIELD_MANAGER, owned_by};
-use super::cache::{Key, Known, PublishedMetadata};
+use super::cache::{Key, Known, PublishedMetadata, Versions};
 use super::{Context, Error, Next, TokenWriter, fleet};
 
 /// How soon a pass follows one that wrote over something that it had not seen yet.
@@ -73,7 +73,7 @@ pub(crate) async fn apply(
     key: &Key,
     sync: &GatewaySync,
     writes: &[Write],
-    metadata_version: Option<&str>,
+    versions: &Versions,
 ) -> Applied {
     let mut applied = Applied::default();
     match patch_sync(context, key, sync, writes).await {
@@ -81,7 +81,7 @@ pub(crate) async fn apply(
         Err(fault) => applied.fail(&fault),
     }
     for write in writes {
-        if let Err(fault) = apply_one(context, key, sync, write, metadata_version).await {
+        if let Err(fault) = apply_one(context, key, sync, write, versions).await {
             applied.fail(&fault);
         }
     }
@@ -99,6 +99,19 @@ pub(crate) async fn refresh(context: &Context, key: &Key) {
         && let Ok(found) = read(context, &metadata, Some(&fleet::owned_selector())).await
     {
         cache.read_map(&metadata, &reported, found);
+    }
+    let rights = Key::new(&key.namespace, &names::agent_role(&key.name));
+    if let Some(reported) = cache.role_version(&rights)
+        && let Ok(found) = read(context, &rights, Some(&fleet::owned_selector())).await
+    {
+        cache.read_role(&rights, &reported, found);
+    }
+    for binding in [rights, Key::new(&key.namespace, &names::token_role_binding(&key.name))] {
+        if let Some(reported) = cache.binding_version(&binding)
+            && let Ok(found) = read(context, &binding, Some(&fleet::owned_selector())).await
+        {
+            cache.read_binding(&binding, &reported, found);
+        }
     }
     let selector = context.shared.watch_label_selector.as_deref();
     if let Some(reported) = cache.sync_version(key)
@@ -134,14 +147,20 @@ async fn apply_one(
     key: &Key,
     sync: &GatewaySync,
     write: &Write,
-    metadata_version: Option<&str>,
+    versions: &Versions,
 ) -> Result<(), Fault> {
     match write {
         // Both are changes of the GatewaySync itself, and were made in one request.
         Write::Finalizer | Write::Annotations(_) => Ok(()),
-        Write::Role { shards } => put(context, &role(sync, *shards)).await,
-        Write::Binding { accounts } => put(context, &binding(sync, accounts)).await,
-        Write::TokenBinding => bind_token_writer(context, sync).await,
+        Write::Role { shards } => {
+            put_over(context, role(sync, *shards), versions.role.as_deref()).await
+        }
+        Write::Binding { accounts } => {
+            put_over(context, binding(sync, accounts), versions.binding.as_deref()).await
+        }
+        Write::TokenBinding => {
+            bind_token_writer(context, sync, versions.token_binding.as_deref()).await
+        }
         Write::TokenUnbinding => {
             delete::<RoleBinding>(context, key, &names::token_role_binding(&key.name)).await
         }
@@ -150,7 +169,7 @@ async fn apply_one(
             want_reports(context, key, sync, *shard).await
         }
         Write::Metadata(metadata) => {
-            let version = metadata_version.map(ToOwned::to_owned);
+            let version = versions.metadata.clone();
             let written = publish_metadata(context, sync, metadata, version.clone()).await;
             if matches!(written, Err(Fault::Metadata(_))) {
                 publish_pause(context, key, sync, metadata, version).await?;
@@ -330,6 +349,23 @@ async fn patch_sync(
     Ok(written.metadata.resource_version)
 }
 
+/// Applies an object as its only owner, unless it has changed since it was observed.
+async fn put_over<K>(
+    context: &Context,
+    mut object: K,
+    observed_version: Option<&str>,
+) -> Result<(), Fault>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Serialize
+        + DeserializeOwned
+        + Debug,
+{
+    object.meta_mut().resource_version = observed_version.map(ToOwned::to_owned);
+    put(context, &object).await
+}
+
 /// Applies an object as its only owner.
 async fn put<K>(context: &Context, object: &K) -> Result<(), Fault>
 where
@@ -368,10 +404,14 @@ where
 }
 
 /// Lets the controller write Secrets in the namespace of a GatewaySync.
-async fn bind_token_writer(context: &Context, sync: &GatewaySync) -> Result<(), Fault> {
+async fn bind_token_writer(
+    context: &Context,
+    sync: &GatewaySync,
+    observed_version: Option<&str>,
+) -> Result<(), Fault> {
     let Some(writer) = &context.settings.token_writer else { return Ok(()) };
     let binding = token_binding(sync, writer, &context.shared.namespace);
-    match put(context, &binding).await {
+    match put_over(context, binding.clone(), observed_version).await {
         // The role of a binding can't be changed: another release of the chart made this one.
         Err(Fault::Write { source, .. }) if is_invalid(&source) => {
             let key = Key::of(sync);

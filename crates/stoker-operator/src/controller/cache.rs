@@ -54,6 +54,17 @@ pub(crate) struct Belongings {
     pub(crate) bound: Option<BTreeSet<String>>,
     /// Who may write the tokens of its GitHub App.
     pub(crate) token_binding: Option<Bound>,
+    /// The versions of what is written again.
+    pub(crate) versions: Versions,
+}
+
+/// The versions of objects that belong to a GatewaySync; none where there is no such object.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Versions {
+    pub(crate) metadata: Option<String>,
+    pub(crate) role: Option<String>,
+    pub(crate) binding: Option<String>,
+    pub(crate) token_binding: Option<String>,
 }
 
 /// What the watches have seen.
@@ -225,19 +236,34 @@ impl Cache {
         });
     }
 
-    /// Returns the version of a ConfigMap with metadata that was reported last.
+    /// Returns the version of a ConfigMap of ours that was reported last.
     pub(crate) fn map_version(&self, key: &Key) -> Option<String> {
-        self.read(|tables| tables.map_version(key).map(ToOwned::to_owned))
+        self.read(|tables| tables.maps.version(key).map(ToOwned::to_owned))
     }
 
-    /// Takes note of a ConfigMap with metadata, as [`Cache::read_sync`] does.
+    /// Takes note of a ConfigMap of ours, as [`Cache::read_sync`] does.
     pub(crate) fn read_map(&self, key: &Key, reported: &str, found: Option<ConfigMap>) {
-        self.write(|tables| {
-            if tables.map_version(key) == Some(reported) {
-                let change = Change::of(key.clone(), found.map(Owned::from));
-                tables.maps.change(None, change);
-            }
-        });
+        self.write(|tables| tables.maps.read(key, reported, found.map(Owned::from)));
+    }
+
+    /// Returns the version of a Role of ours that was reported last.
+    pub(crate) fn role_version(&self, key: &Key) -> Option<String> {
+        self.read(|tables| tables.roles.version(key).map(ToOwned::to_owned))
+    }
+
+    /// Takes note of a Role of ours, as [`Cache::read_sync`] does.
+    pub(crate) fn read_role(&self, key: &Key, reported: &str, found: Option<Role>) {
+        self.write(|tables| tables.roles.read(key, reported, found.map(Owned::from)));
+    }
+
+    /// Returns the version of a RoleBinding of ours that was reported last.
+    pub(crate) fn binding_version(&self, key: &Key) -> Option<String> {
+        self.read(|tables| tables.bindings.version(key).map(ToOwned::to_owned))
+    }
+
+    /// Takes note of a RoleBinding of ours, as [`Cache::read_sync`] does.
+    pub(crate) fn read_binding(&self, key: &Key, reported: &str, found: Option<RoleBinding>) {
+        self.write(|tables| tables.bindings.read(key, reported, found.map(Owned::from)));
     }
 
     /// Takes note of a GatewaySync that another shard holds: where it is, pods have to name theirs.

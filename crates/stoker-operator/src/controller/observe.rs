@@ -19,11 +19,12 @@ use stoker_api::word::{Interval, RefName, RepoUrl, Transport};
 use stoker_api::{GatewaySync, SyncProfile};
 use stoker_core::gateway::Choice;
 use stoker_core::reconcile::{
-    Failure, HostKeys, LastSync, Observed, Receiver, Remote, Rights, TokenWriter, received, requested,
+    Failure, HostKeys, LastSync, Observed, Receiver, Remote, Rights, TokenWriter, received,
+    requested,
 };
 use tokio::time::Instant;
 
-use super::cache::{Belongings, Key, account};
+use super::cache::{Belongings, Key, Versions, account};
 use super::credential::PushSecretState;
 use super::remote::Demand;
 use super::token::IssuedToken;
@@ -35,8 +36,8 @@ use pin::{forgotten, host_keys, pinned};
 /// What was observed, and when to look again.
 pub(crate) struct Observation {
     pub(crate) facts: Observed,
-    /// The version of the metadata that was observed.
-    pub(crate) metadata_version: Option<String>,
+    /// The versions of the objects that were observed.
+    pub(crate) versions: Versions,
     /// The status objects that have a report, by the name of the pod.
     pub(crate) places: BTreeMap<String, Vec<u8>>,
     /// The token of its GitHub App, and the credentials that it is for.
@@ -127,11 +128,11 @@ pub(crate) async fn observe(
         }
     }
     let asked = ask(context, key, sync, &belongings, &mut facts).await;
-    let metadata_version = belongings.metadata.and_then(|metadata| metadata.resource_version);
     let received = new_push_event(context, key, sync);
-    let (places, Outcome { token, next }) = (belongings.places, asked);
+    let Belongings { places, versions, .. } = belongings;
+    let Outcome { token, next } = asked;
     let next = next.sooner(again);
-    Ok(Observation { facts, metadata_version, places, token, received, next })
+    Ok(Observation { facts, versions, places, token, received, next })
 }
 
 /// Returns the commit of which it was last told that all gateways have it.

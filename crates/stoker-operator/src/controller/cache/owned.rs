@@ -43,11 +43,12 @@ pub(crate) struct Bound {
     pub(crate) accounts: BTreeSet<String>,
 }
 
-/// An object, the GatewaySync that it belongs to by name, and by its UID.
+/// An object with its version, the GatewaySync that it belongs to by name, and by its UID.
 #[derive(Debug, Clone)]
 pub(crate) struct Owned<T> {
     pub(crate) sync: String,
     pub(crate) owner: Option<String>,
+    pub(crate) resource_version: Option<String>,
     pub(crate) object: T,
 }
 
@@ -60,6 +61,7 @@ impl<T> Owned<T> {
         Self {
             sync: sync.cloned().unwrap_or_default(),
             owner: owner.map(|owner| owner.uid.clone()),
+            resource_version: metadata.resource_version.clone(),
             object,
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::Key;
+use super::owned::Owned;
 use crate::controller::watch::Change;
 
 /// Objects of one kind.
@@ -81,6 +82,21 @@ impl<T> Table<T> {
         let keys: Vec<Key> = self.0.keys().filter(|key| is_gone(key)).cloned().collect();
         let before = keys.iter().filter_map(|key| self.0.remove(key)).collect();
         Changed { keys, before }
+    }
+}
+
+impl<T> Table<Owned<T>> {
+    /// Returns the version of an object.
+    pub(super) fn version(&self, key: &Key) -> Option<&str> {
+        self.get(key)?.resource_version.as_deref()
+    }
+
+    /// Takes note of an object that was read after this version of it had been reported; none where
+    /// it is gone. What the watch has reported since counts more.
+    pub(super) fn read(&mut self, key: &Key, reported: &str, found: Option<Owned<T>>) {
+        if self.version(key) == Some(reported) {
+            self.change(None, Change::of(key.clone(), found));
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use stoker_core::repair::Cause;
 
 use super::owned::{Bound, Owned, OwnedMap, PublishedMetadata, Reports};
 use super::table::Table;
-use super::{Belongings, Key, Known, Undecodable};
+use super::{Belongings, Key, Known, Undecodable, Versions};
 use crate::controller::repair::{Injected, Need};
 
 /// Everything that the watches have seen.
@@ -53,6 +53,13 @@ impl Tables {
         belongings.bound = bound(&rights).map(|owned| owned.object.accounts.clone());
         let token = place(&names::token_role_binding(&key.name));
         belongings.token_binding = bound(&token).map(|owned| owned.object.clone());
+        // Also of objects of a GatewaySync that had this name before: they are taken over.
+        belongings.versions = Versions {
+            metadata: belongings.metadata.as_ref().and_then(|it| it.resource_version.clone()),
+            role: self.roles.version(&rights).map(ToOwned::to_owned),
+            binding: self.bindings.version(&rights).map(ToOwned::to_owned),
+            token_binding: self.bindings.version(&token).map(ToOwned::to_owned),
+        };
         belongings
     }
 
@@ -83,14 +90,6 @@ impl Tables {
         match self.syncs.get(key)? {
             Known::Sync(sync) => sync.metadata.resource_version.as_deref(),
             Known::Undecodable(fault) => fault.resource_version.as_deref(),
-        }
-    }
-
-    /// Returns the version of a ConfigMap with metadata.
-    pub(super) fn map_version(&self, key: &Key) -> Option<&str> {
-        match &self.maps.get(key)?.object {
-            OwnedMap::Metadata(metadata) => metadata.resource_version.as_deref(),
-            OwnedMap::Reports(_) | OwnedMap::Other => None,
         }
     }
 
