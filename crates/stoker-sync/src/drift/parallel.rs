@@ -16,7 +16,7 @@ const WORTH_A_THREAD: u64 = 4_000;
 const PARTS: usize = 32;
 /// How long to wait for the remote before the check begins: a response that comes sooner
 /// may make the check unnecessary.
-const HEAD_START: Duration = Duration::from_millis(25);
+const HEAD_START: Duration = Duration::from_millis(10);
 
 pub(crate) struct ParallelInspection<'a> {
     inspection: Inspection<'a>,
