@@ -3,7 +3,6 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use super::dir_cursor::DirCursor;
 use super::{Error, Findings, Inspection};
@@ -14,9 +13,6 @@ const WORTH_A_THREAD: u64 = 4_000;
 /// Into how many parts a large directory is divided: few enough to cost nothing, and enough for two
 /// threads to end at about the same time, however unequal their processors are.
 const PARTS: usize = 32;
-/// How long to wait for the remote before the check begins: a response that comes sooner
-/// may make the check unnecessary.
-const HEAD_START: Duration = Duration::from_millis(10);
 
 pub(crate) struct ParallelInspection<'a> {
     inspection: Inspection<'a>,
@@ -44,16 +40,11 @@ impl<'a> ParallelInspection<'a> {
         if self.is_worth_a_thread() { self.share(|| ()) } else { self.take_part() }
     }
 
-    /// Looks at everything, on this thread and on another, when `first` is done; if that takes
-    /// long, the other begins meanwhile.
+    /// Looks at everything, on another thread at once and on this one when `first` is done.
     pub(crate) fn share(&self, first: impl FnOnce()) -> Result<Findings, Error> {
         thread::scope(|scope| {
-            let other = scope.spawn(|| {
-                thread::park_timeout(HEAD_START);
-                self.take_part()
-            });
+            let other = scope.spawn(|| self.take_part());
             first();
-            other.thread().unpark();
             let own = self.take_part();
             let other = other.join().expect("checking files does not panic");
             let (mut findings, others) = (own?, other?);
