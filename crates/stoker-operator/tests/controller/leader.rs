@@ -33,6 +33,7 @@ async fn a_leader_that_was_frozen_writes_nothing_after_another_took_over() {
     let pod = world.gateway("ignition-0", "plant").await;
     world.report_synced(&pod, "plant").await;
     world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
+    until_told(&world, 1).await;
     let mut two = world.another(&["--identity=two"]);
     // It is asked to write, and freezes.
     world.recheck("plant").await;
@@ -43,6 +44,7 @@ async fn a_leader_that_was_frozen_writes_nothing_after_another_took_over() {
     world.until_announced("plant", &second).await;
     world.report_synced(&pod, "plant").await;
     world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
+    until_told(&world, 2).await;
     one.signal(Signal::CONT).unwrap();
     eventually("the first knows that it does not lead", || async {
         world.log().contains("not leading any more").then_some(())
@@ -58,11 +60,17 @@ async fn a_leader_that_was_frozen_writes_nothing_after_another_took_over() {
     world.until_announced("plant", &third).await;
     world.report_synced(&pod, "plant").await;
     world.until_reason("plant", ConditionType::Ready, "AllSynced").await;
-    let told = eventually("every commit was told", || async {
-        let told = events(&world, "SyncCompleted").await;
-        (told.len() >= 3).then_some(told)
-    });
-    assert_eq!(told.await.len(), 3, "once each");
+    assert_eq!(until_told(&world, 3).await, 3, "once each");
+}
+
+/// Waits until so many commits were told, and returns how many were. An event follows the status, and
+/// a process that is stopped in between does not write it.
+async fn until_told(world: &World, count: usize) -> usize {
+    eventually("every commit was told", || async {
+        let told = events(world, "SyncCompleted").await.len();
+        (told >= count).then_some(told)
+    })
+    .await
 }
 
 // C13: without the right to renew its Lease an instance says so, stops, and goes on later.
